@@ -23,7 +23,7 @@ RECORD_TABLES = ("prefmh_web.participants.payments.tables_of_people",)
 RECORD_EVENTS = ("prefmh_web.participants.payments.consents",)
 """Called with a campaign; each yields further events of its export, as `campaigns.record.rows.Happened`."""
 REMOVALS = {"sessions": "prefmh_web.voting.admission.forget"}
-"""By what they remove of people who are forgotten: called with a campaign and annotators' numbers; returns how much."""
+"""By what they remove of people who are forgotten: called with a campaign and voters' numbers; returns how much."""
 LARGE_BODIES = {r"^/api/campaigns(/\d+/config)?$": "prefmh_web.api.access.may_upload"}
 """By a pattern of paths that take a body as large as a setup: says, by a request's headers, whether a sender may."""
 

@@ -56,7 +56,7 @@ class Purpose(enum.IntEnum):
     JUDGES = 4
     PEOPLE_SIDES = 5
     CHECKS = 6
-    """Its "chain" is an annotator's number, its "step" the number of their votes: see `judges/presentation.py`."""
+    """Its "chain" is a voter's number, its "step" the number of their votes: see `judges/presentation.py`."""
     EDITOR = 7
     """Of a learned proposal; its "chain" is 0, its "step" 0 for the first weights, then the step it learns after."""
 

@@ -53,9 +53,9 @@ def step_decided(comparison: Comparison) -> None:
         _log("step decided", comparison, verdict=str(comparison.verdict), seconds=round(seconds, 3))
 
 
-def place_returned(campaign_id: int, *annotator_ids: int) -> None:
+def place_returned(campaign_id: int, *voter_ids: int) -> None:
     """Somebody's place on a comparison has become free; they themselves are to look again if they are named."""
-    sockets.nudge(*map(sockets.voter, annotator_ids), sockets.voters(campaign_id))
+    sockets.nudge(*map(sockets.voter, voter_ids), sockets.voters(campaign_id))
 
 
 def propose(chain: Chain) -> None:

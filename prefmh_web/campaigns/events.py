@@ -12,7 +12,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Event, ReportReason, Side
+from prefmh_web.campaigns.models import Campaign, Comparison, EndReason, Event, ReportReason, Side, Voter
 
 Kind = Event.Kind
 LONGEST_REPORT = 500
@@ -152,7 +152,7 @@ def note(
     kind: Kind,
     by: User | None = None,
     said: Mapping[str, object] | None = None,
-    voter: Annotator | None = None,
+    voter: Voter | None = None,
 ) -> None:
     """Write an event, in the transaction that does what it says. Nothing is written of a draft: its setup is all that
     counts.
@@ -169,7 +169,7 @@ def note(
 
 
 def note_of_each(
-    campaign_id: int, kind: Kind, by: User | None, said: Mapping[str, object], voters: Collection[Annotator | None]
+    campaign_id: int, kind: Kind, by: User | None, said: Mapping[str, object], voters: Collection[Voter | None]
 ) -> None:
     """Write the same event of each of several people."""
     campaign = Campaign.objects.filter(pk=campaign_id, started_at__isnull=False).first()

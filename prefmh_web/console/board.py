@@ -27,7 +27,7 @@ from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.model_judges.judges import frozen_prompt
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Event, Judge, State, Vote
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Event, Judge, State, Vote, Voter
 from prefmh_web.campaigns.monitoring.judging import costs_of, judging_of, panel_price_of, scorers_of
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of, with_heads
 from prefmh_web.campaigns.monitoring.results import Trajectories, follow, main_property, trajectories_of
@@ -260,7 +260,7 @@ def cards_of(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
     heads = State.objects.filter(pk__in=chains.filter(place=0).values("head")).defer("code")
     head_of = {state.campaign_id: state for state in heads}
     sums: Any = chains.values("campaign").annotate(step=Sum("step"), length=Sum("length"))
-    joined = Annotator.objects.filter(campaign__in=campaigns).order_by().values("campaign")
+    joined = Voter.objects.filter(campaign__in=campaigns).order_by().values("campaign")
     simulated = Count("pk", filter=Q(invitation__is_simulated=True))
     counts: Any = joined.annotate(people=Count("pk"), simulated=simulated)
     steps_of, people_of = ({each.pop("campaign"): each for each in found} for found in (sums, counts))

@@ -24,7 +24,7 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Invitation, Vote
 from prefmh_web.config import CampaignConfig, questions_of
 from prefmh_web.demo import voters
-from prefmh_web.demo.voters import Score, Voter
+from prefmh_web.demo.voters import Score, SimulatedVoter
 from prefmh_web.objects.kind import Pixels
 from prefmh_web.setup.files import config_in
 
@@ -102,7 +102,7 @@ def may_vote(campaign_id: int) -> bool:
     )
     if steps["decided"] >= (1 - _LEFT) * steps["all"]:
         return False
-    people = Vote.objects.filter(judge__campaign=campaign_id, annotator__invitation__is_simulated=False)
+    people = Vote.objects.filter(judge__campaign=campaign_id, voter__invitation__is_simulated=False)
     return not people.filter(cast_at__gte=timezone.now() - _PERSON_IS_VOTING).exists()
 
 
@@ -114,16 +114,16 @@ async def _attend(site: str, owner: User, count: int) -> None:
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-def _missing(site: str, owner: User, count: int, attended: set[int]) -> list[tuple[int, list[Voter]]]:
+def _missing(site: str, owner: User, count: int, attended: set[int]) -> list[tuple[int, list[SimulatedVoter]]]:
     close_old_connections()
     running = Campaign.objects.filter(owner=owner, status=Campaign.Status.RUNNING).exclude(pk__in=attended)
     return [(campaign.pk, _voters(site, campaign, count)) for campaign in running if is_demo(campaign)]
 
 
-def _voters(site: str, campaign: Campaign, count: int) -> list[Voter]:
+def _voters(site: str, campaign: Campaign, count: int) -> list[SimulatedVoter]:
     invitation, _ = Invitation.objects.get_or_create(campaign=campaign, is_simulated=True)
     scores, link = hidden_scores(campaign), f"{site}{invitation.get_absolute_url()}"
     return [
-        Voter(link, scores, np.random.default_rng(seed), may_vote=lambda: may_vote(campaign.pk))
+        SimulatedVoter(link, scores, np.random.default_rng(seed), may_vote=lambda: may_vote(campaign.pk))
         for seed in np.random.SeedSequence().spawn(count)
     ]

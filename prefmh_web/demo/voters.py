@@ -39,7 +39,7 @@ def human_pace(rng: np.random.Generator) -> float:
 
 
 @dataclass
-class Voter:
+class SimulatedVoter:
     """One simulated person in one campaign.
 
     Args:

@@ -179,10 +179,10 @@ def _people() -> Iterator[Finding]:
     )
     now = timezone.now()
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
-        people = set(campaign.annotators.filter(removed_at__isnull=True).values_list("pk", flat=True))
+        people = set(campaign.voters.filter(removed_at__isnull=True).values_list("pk", flat=True))
         opened = running.filter(chain__campaign=campaign)
         oldest = opened.order_by("opened_at").first()
-        is_anybody_there = campaign.annotators.filter(online_until__gt=now).exists()
+        is_anybody_there = campaign.voters.filter(online_until__gt=now).exists()
         if people and not is_anybody_there and oldest and oldest.opened_at < now - PATIENCE:
             yield Finding(
                 f"“{campaign}”: {opened.count()} pairs wait for votes; of {len(people)} who joined, nobody is online.",
@@ -197,7 +197,7 @@ def _people() -> Iterator[Finding]:
 def _unanswerable(campaign: Campaign, comparison: Comparison, judge: Judge, people: set[int]) -> Iterator[Finding]:
     cast = [vote for vote in comparison.votes.all() if vote.counted and vote.judge_id == judge.pk]
     answered = len(cast)
-    if 0 < answered < judge.max_votes and people <= {vote.annotator_id for vote in cast}:
+    if 0 < answered < judge.max_votes and people <= {vote.voter_id for vote in cast}:
         yield Finding(
             f"“{campaign}”: step {comparison.step} of chain {comparison.chain.place} needs up to "
             f"{judge.max_votes} votes "

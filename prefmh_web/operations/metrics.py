@@ -26,7 +26,7 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Lease, Vote
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Lease, Vote, Voter
 from prefmh_web.campaigns.proposals.drawing import waiting_chains
 from prefmh_web.operations import probes
 from prefmh_web.transport.rate_limits import is_in
@@ -111,7 +111,7 @@ def _standing() -> Iterator[Metric]:
             "Pairs whose time is over and which have not been released.",
             live.filter(expires_at__lt=now),
         ),
-        ("people_online", "Annotators with an open page.", Annotator.objects.filter(online_until__gt=now)),
+        ("people_online", "Voters with an open page.", Voter.objects.filter(online_until__gt=now)),
         ("catalogs_reading", "Files that wait to be read or are being read.", Catalog.objects.filter(status="reading")),
     ):
         yield GaugeMetricFamily(f"prefmh_{name}", text, count.count())

@@ -27,7 +27,7 @@ import sampler
 from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, number_of
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Voter, number_of
 from prefmh_web.campaigns.objects import Pair, leased_pair, own_pair
 from prefmh_web.config import Outcome, OwnPair, Protocol, questions_of
 from prefmh_web.participants import completion, limits
@@ -41,56 +41,56 @@ TOLD = {
 """What an attention check says."""
 
 
-def due(annotator: Annotator) -> Check | None:
+def due(voter: Voter) -> Check | None:
     """Return the trial that somebody must answer before their next pair; None if there is none. Only of a campaign that
     has trials.
 
     Two pages of theirs show the same one.
     """
-    campaign, votes = annotator.campaign, annotator.votes_cast
-    if not campaign.is_running or annotator.removed_at:
+    campaign, votes = voter.campaign, voter.votes_cast
+    if not campaign.is_running or voter.removed_at:
         return None
     started = started_campaign(campaign)
     golds = len(started.config.study.protocol.gold)
-    trial = check_after(started.seed, number_of(annotator), votes, started.limits.shares, golds)
-    check = None if trial is None else _check(annotator, trial)
+    trial = check_after(started.seed, number_of(voter), votes, started.limits.shares, golds)
+    check = None if trial is None else _check(voter, trial)
     return None if check is None or check.answered_at else check
 
 
-def _check(annotator: Annotator, trial: Trial) -> Check | None:
-    part, votes = Participation.objects.filter(annotator=annotator).first(), annotator.votes_cast
+def _check(voter: Voter, trial: Trial) -> Check | None:
+    part, votes = Participation.objects.filter(voter=voter).first(), voter.votes_cast
     if part is None:
         return None
     # What they were given stays, even if it could not be chosen any more.
     if given := _whole().filter(participation=part, after_votes=votes).first():
         return given
-    found = _shown_in(annotator, trial)
+    found = _shown_in(voter, trial)
     if found is None:
         return None
     found |= {"kind": trial.kind, "shown_at": timezone.now()}
     with transaction.atomic():
-        if started_campaign(annotator.campaign).limits.has_budget and not limits.takes_one_more(annotator.campaign):
+        if started_campaign(voter.campaign).limits.has_budget and not limits.takes_one_more(voter.campaign):
             return None
         return _whole().get_or_create(participation=part, after_votes=votes, defaults=found)[0]
 
 
-def _shown_in(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
+def _shown_in(voter: Voter, trial: Trial) -> dict[str, Any] | None:
     """Return what a trial shows and what is right, as columns of `Check`; None where the person has no such pair."""
     if trial.gold is not None:
-        gold = started_campaign(annotator.campaign).config.study.protocol.gold[trial.gold]
+        gold = started_campaign(voter.campaign).config.study.protocol.gold[trial.gold]
         right, is_swapped = Side(gold.answer), trial.side == "second"
         return {"gold": trial.gold, "is_swapped": is_swapped, "expected_side": right.other if is_swapped else right}
     if trial.kind == "repeat":
-        found = possible(annotator)
+        found = possible(voter)
         lease = found[int(trial.which * len(found))] if found else None
         return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "second"}
     # Which objects they are does not matter: the pair that they voted on last.
-    last = _voted(annotator).values_list("key", flat=True).last()
+    last = _voted(voter).values_list("key", flat=True).last()
     return None if last is None else {"lease_id": last, "expected_side": Side(trial.side)}
 
 
-def _voted(annotator: Annotator) -> QuerySet[Lease]:
-    return Lease.objects.filter(annotator=annotator, ending=Lease.Ending.VOTED).order_by("ended_at", "key")
+def _voted(voter: Voter) -> QuerySet[Lease]:
+    return Lease.objects.filter(voter=voter, ending=Lease.Ending.VOTED).order_by("ended_at", "key")
 
 
 def _whole() -> QuerySet[Check]:
@@ -109,32 +109,32 @@ def shown_pair(check: Check, campaign: Campaign) -> Pair:
 
 def by_key(key: uuid.UUID) -> Check | None:
     """Return the trial of a key, if it is that of one."""
-    return _whole().select_related("participation__annotator__campaign").filter(key=key).first()
+    return _whole().select_related("participation__voter__campaign").filter(key=key).first()
 
 
-def has(key: uuid.UUID, annotator: Annotator) -> bool:
+def has(key: uuid.UUID, voter: Voter) -> bool:
     """True if a key is that of a trial that this person was shown."""
-    return Check.objects.filter(key=key, participation__annotator=annotator).exists()
+    return Check.objects.filter(key=key, participation__voter=voter).exists()
 
 
-def answer(key: uuid.UUID, annotator: Annotator, choice: Side | None, elapsed_ms: int | None) -> None:
+def answer(key: uuid.UUID, voter: Voter, choice: Side | None, elapsed_ms: int | None) -> None:
     """Store what somebody chose, or that they skipped it; the first answer holds. Who fails too often is shown out.
 
     What says which side to choose cannot be skipped: it is shown again.
 
     Args:
-        annotator: is brought up to date.
+        voter: is brought up to date.
     """
     with transaction.atomic():
-        part = Participation.objects.select_for_update(no_key=True).get(annotator=annotator)
+        part = Participation.objects.select_for_update(no_key=True).get(voter=voter)
         now = {"chosen_side": choice or "", "elapsed_ms": elapsed_ms, "answered_at": timezone.now()}
         checks = part.checks.filter(key=key, answered_at=None)
         (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now)
         if part.outcome == "" and _has_failed(part):
             Participation.objects.filter(pk=part.pk).update(stage=Stage.END)
-            completion.end_of(annotator, Outcome.CHECKS_FAILED)
-            access.remove(annotator)
-    locks.refresh(annotator)
+            completion.end_of(voter, Outcome.CHECKS_FAILED)
+            access.remove(voter)
+    locks.refresh(voter)
 
 
 def _has_failed(part: Participation) -> bool:
@@ -143,17 +143,17 @@ def _has_failed(part: Participation) -> bool:
     return protocol.checks_end and len(failed) > protocol.checks_may_fail
 
 
-def possible(annotator: Annotator) -> Sequence[uuid.UUID]:
+def possible(voter: Voter) -> Sequence[uuid.UUID]:
     """Return the leases of pairs that can be repeated, in the order of the answers: each decided pair once, and not the
     one that the person has just answered.
 
     Two chains may make the same object under two numbers, so pairs are told apart by their contents.
     """
     contents = ("current__content", "proposal__content")
-    pairs = _voted(annotator).values_list("key", "comparison__verdict", *(f"comparison__{each}" for each in contents))
-    repeats = Check.objects.filter(participation__annotator=annotator, kind=Check.Kind.REPEAT)
+    pairs = _voted(voter).values_list("key", "comparison__verdict", *(f"comparison__{each}" for each in contents))
+    repeats = Check.objects.filter(participation__voter=voter, kind=Check.Kind.REPEAT)
     repeated = set(repeats.values_list("lease", flat=True))
-    asked = Comparison.objects.filter(chain__campaign=annotator.campaign_id, verdict=None)
+    asked = Comparison.objects.filter(chain__campaign=voter.campaign_id, verdict=None)
     undecided = {frozenset(pair) for pair in asked.values_list(*contents)}
     return [
         key

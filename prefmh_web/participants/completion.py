@@ -19,7 +19,7 @@ from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.engine.locks import retried_after_conflicts
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation, Lease, NotPossible
+from prefmh_web.campaigns.models import Campaign, EndReason, Event, Invitation, Lease, NotPossible, Voter
 from prefmh_web.config import WAY_BACK_FIELD, Outcome, Pay, Study
 from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import limits
@@ -58,32 +58,32 @@ CLOSED = (
 )
 
 
-def outcome_due(annotator: Annotator) -> Outcome | None:
+def outcome_due(voter: Voter) -> Outcome | None:
     """Return how the part of somebody with no pair on the screen has ended; None while it goes on."""
-    if outcome := limits.reached(annotator, limits.minutes_done(annotator)):
+    if outcome := limits.reached(voter, limits.minutes_done(voter)):
         return outcome
-    campaign = annotator.campaign
+    campaign = voter.campaign
     if campaign.status != Campaign.Status.FINISHED:
-        return Outcome.NOTHING_LEFT if limits.has_waited_enough(annotator) else None
+        return Outcome.NOTHING_LEFT if limits.has_waited_enough(voter) else None
     if campaign.config.study == Study():
         return None
     # Without a number of votes, whoever votes to the end has done what was asked.
-    has_done_it = limits_of(campaign).votes_each is None and annotator.votes_cast
+    has_done_it = limits_of(campaign).votes_each is None and voter.votes_cast
     return Outcome.COMPLETED if has_done_it else Outcome.NOTHING_LEFT
 
 
-def outcome_of_leaving(annotator: Annotator, otherwise: Outcome) -> Outcome:
+def outcome_of_leaving(voter: Voter, otherwise: Outcome) -> Outcome:
     """Return how the part of somebody ends who leaves now, or is made to: as the sweep would settle it in the next
     seconds, if they gave anything and it is due; else by that they leave.
     """
-    due = outcome_due(annotator) if annotator.votes_cast else None
+    due = outcome_due(voter) if voter.votes_cast else None
     return due or otherwise
 
 
-def end_of(annotator: Annotator, outcome: Outcome) -> End:
+def end_of(voter: Voter, outcome: Outcome) -> End:
     """Settle how somebody's part ended, unless it is settled, and return what to show them."""
-    study = annotator.campaign.config.study
-    parts = Participation.objects.filter(annotator=annotator)
+    study = voter.campaign.config.study
+    parts = Participation.objects.filter(voter=voter)
     _settle(parts, study, outcome)
     participation = parts.select_related("participant").first()
     if participation is None:
@@ -92,45 +92,45 @@ def end_of(annotator: Annotator, outcome: Outcome) -> End:
         outcome, code, by_hand = Outcome(participation.outcome), participation.code, participation.pay
         known = fields_of(participation, study.platform)
     address = way_back(study.address_back, known | {"code": code})
-    pay = study.paid(outcome, annotator.votes_cast, by_hand)
+    pay = study.paid(outcome, voter.votes_cast, by_hand)
     debriefing = rendered(study.protocol.debriefing) if outcome in TOOK_PART else ""
     return End(outcome, code, address, study.platform.called, pay is not Pay.NOTHING, debriefing)
 
 
-def refuse(annotator: Annotator) -> None:
+def refuse(voter: Voter) -> None:
     """Settle that somebody does not consent, unless their part has ended otherwise. Who took part until now, under an
     earlier text or none, withdraws by that: their open pair goes to somebody else.
     """
-    parts = Participation.objects.filter(annotator=annotator)
+    parts = Participation.objects.filter(voter=voter)
     part = parts.get()
-    if any(each["agreed"] for each in part.consents) or part.placed_at or annotator.votes_cast:
-        withdraw(annotator)
+    if any(each["agreed"] for each in part.consents) or part.placed_at or voter.votes_cast:
+        withdraw(voter)
     else:
-        _settle(parts, annotator.campaign.config.study, Outcome.NO_CONSENT)
+        _settle(parts, voter.campaign.config.study, Outcome.NO_CONSENT)
 
 
-def take_back_refusal(annotator: Annotator) -> None:
+def take_back_refusal(voter: Voter) -> None:
     """Let somebody who had not consented take part after all."""
-    refused = Participation.objects.filter(annotator=annotator, outcome=Outcome.NO_CONSENT)
+    refused = Participation.objects.filter(voter=voter, outcome=Outcome.NO_CONSENT)
     refused.update(outcome="", code="", finished_at=None, placed_at=None)
 
 
-def withdraw(annotator: Annotator) -> End:
+def withdraw(voter: Voter) -> End:
     """Let somebody leave for good: no pair is shown to them any more, and their votes stay."""
     with transaction.atomic():
-        end = end_of(annotator, outcome_of_leaving(annotator, Outcome.WITHDRAWN))
-        access.remove(annotator)
+        end = end_of(voter, outcome_of_leaving(voter, Outcome.WITHDRAWN))
+        access.remove(voter)
     return end
 
 
-def has_withdrawn(annotator: Annotator) -> bool:
+def has_withdrawn(voter: Voter) -> bool:
     """True if somebody has left for good by their own wish."""
-    return Participation.objects.filter(annotator=annotator, outcome=Outcome.WITHDRAWN).exists()
+    return Participation.objects.filter(voter=voter, outcome=Outcome.WITHDRAWN).exists()
 
 
-def is_closed(annotator: Annotator) -> bool:
+def is_closed(voter: Voter) -> bool:
     """True if somebody's part has ended and they are asked nothing more, not even the last questions."""
-    part = Participation.objects.filter(annotator=annotator).first()
+    part = Participation.objects.filter(voter=voter).first()
     return part is not None and _is_closed(part)
 
 
@@ -140,25 +140,25 @@ def _is_closed(part: Participation) -> bool:
     return part.outcome in CLOSED or bool(part.outcome and not is_after_votes)
 
 
-def closed_end(annotator: Annotator) -> End | None:
+def closed_end(voter: Voter) -> End | None:
     """Return what somebody reads whose part is closed; None if it is not, or if there is nothing to tell them."""
-    part = Participation.objects.filter(annotator=annotator).first()
-    if part is None or not (annotator.removed_at or _is_closed(part)):
+    part = Participation.objects.filter(voter=voter).first()
+    if part is None or not (voter.removed_at or _is_closed(part)):
         return None
-    return end_of(annotator, Outcome(part.outcome or outcome_due(annotator) or Outcome.ENDED))
+    return end_of(voter, Outcome(part.outcome or outcome_due(voter) or Outcome.ENDED))
 
 
 def settle_overdue() -> None:
     """Settle the parts of people who have gone: after the last vote asked of them, or before the campaign ended."""
-    asked = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
-    parts = Participation.objects.filter(~Exists(asked), outcome="").select_related("annotator")
+    asked = Lease.objects.filter(voter=OuterRef("voter"), ended_at__isnull=True)
+    parts = Participation.objects.filter(~Exists(asked), outcome="").select_related("voter")
     for campaign in limits.going_on():
         for part in parts.filter(limits.may_be_over(campaign), campaign=campaign):
-            part.annotator.campaign = campaign
-            if outcome := outcome_due(part.annotator):
-                end_of(part.annotator, outcome)
+            part.voter.campaign = campaign
+            if outcome := outcome_due(part.voter):
+                end_of(part.voter, outcome)
                 # A page that waits for a pair shows the code.
-                sockets.nudge(sockets.voter(part.annotator_id))
+                sockets.nudge(sockets.voter(part.voter_id))
 
 
 def fields_of(participation: Participation, platform: Recruiter) -> dict[str, str]:
@@ -193,7 +193,7 @@ def _settle(parts: QuerySet[Participation], study: Study, outcome: Outcome) -> N
 
 
 @retried_after_conflicts
-def exclude(annotator: Annotator, by: User, reason: EndReason, text: str, *, is_paid: bool) -> bool | None:
+def exclude(voter: Voter, by: User, reason: EndReason, text: str, *, is_paid: bool) -> bool | None:
     """End somebody's part by hand. They see no pair any more.
 
     It is an event of the record. The open pair ends without a vote in that moment and goes back to its judge; an answer
@@ -214,9 +214,9 @@ def exclude(annotator: Annotator, by: User, reason: EndReason, text: str, *, is_
     """
     with transaction.atomic():
         # In the order in which a withdrawal takes them. Of two who press the button at once, one waits here.
-        part = Participation.objects.select_for_update(no_key=True).filter(annotator=annotator).first()
-        Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
-        person = locks.person(annotator.pk)
+        part = Participation.objects.select_for_update(no_key=True).filter(voter=voter).first()
+        Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
+        person = locks.person(voter.pk)
         _demand_going_on(person)
         paid = is_paid if part is not None and _settle_exclusion(part, person, is_paid) else None
         said = {"reason": reason, "paid": paid, "text": text}
@@ -231,18 +231,18 @@ def exclude_all(invitation: Invitation, by: User) -> None:
     with transaction.atomic():
         # Locked, as joining locks it: nobody joins who is not looked at.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
-        people = invitation.annotators.select_for_update(no_key=True).filter(removed_at=None).order_by("pk")
+        people = invitation.voters.select_for_update(no_key=True).filter(removed_at=None).order_by("pk")
         said = {"reason": EndReason.LINK, "paid": None, "text": "Everyone who joined with the same link was removed."}
         events.note_of_each(invitation.campaign_id, Event.Kind.PARTICIPATION_ENDED, by, said, people)
         access.revoke(invitation, withdraw=True)
 
 
-def exclusion_of(annotator: Annotator) -> Event | None:
+def exclusion_of(voter: Voter) -> Event | None:
     """Return the event that a researcher has ended somebody's part, if there is one."""
-    return Event.objects.select_related("by").filter(voter=annotator, kind=Event.Kind.PARTICIPATION_ENDED).first()
+    return Event.objects.select_related("by").filter(voter=voter, kind=Event.Kind.PARTICIPATION_ENDED).first()
 
 
-def _demand_going_on(person: Annotator) -> None:
+def _demand_going_on(person: Voter) -> None:
     earlier = exclusion_of(person)
     if earlier is not None:
         name = f" by {earlier.by}" if earlier.by else ""
@@ -251,7 +251,7 @@ def _demand_going_on(person: Annotator) -> None:
         raise NotPossible(f"The part of person {person.pk} has ended already.")
 
 
-def _settle_exclusion(part: Participation, person: Annotator, is_paid: bool) -> bool:
+def _settle_exclusion(part: Participation, person: Voter, is_paid: bool) -> bool:
     """Settle the outcome; False if it is another than that the researcher ends the part."""
     if part.outcome:
         return False

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.models import Annotator, Campaign, Event
+from prefmh_web.campaigns.models import Campaign, Event, Voter
 from prefmh_web.config import Study
 from prefmh_web.participants.models import Participation
 
@@ -53,19 +53,19 @@ def is_of_now(version: str, study: Study) -> bool:
     return bool(text_of(study)) and version == version_of(study.consent)
 
 
-def is_needed(annotator: Annotator | None, study: Study) -> bool:
+def is_needed(voter: Voter | None, study: Study) -> bool:
     """True if somebody must agree to the text of now before they go on; of nobody, if there is one."""
     if not text_of(study):
         return False
-    if annotator is None:
+    if voter is None:
         return True
-    given = Participation.objects.filter(annotator=annotator).values_list("consents", flat=True).first()
+    given = Participation.objects.filter(voter=voter).values_list("consents", flat=True).first()
     return not (given and given[-1]["agreed"] and is_of_now(given[-1]["version"], study))
 
 
-def note(annotator: Annotator, answer: Answer) -> None:
+def note(voter: Voter, answer: Answer) -> None:
     """Store what somebody answered, unless that is their last answer. Within a transaction."""
-    part = Participation.objects.select_for_update(no_key=True).get(annotator=annotator)
+    part = Participation.objects.select_for_update(no_key=True).get(voter=voter)
     last = part.consents[-1] if part.consents else {}
     said = {"version": answer.version, "agreed": answer.agrees}
     if said != {name: last.get(name) for name in said}:

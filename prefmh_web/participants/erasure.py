@@ -12,7 +12,7 @@ comes back is somebody new.
 goes     ids, what their platform's links said of them, their answers, what they reported about pairs, what others
          wrote about them, their name on a panel, their sessions, the code and the bonus; of their votes how the
          pair stood on their screen, and whether their browser translated the page
-stays    votes, leases and checks under the annotator's number, in which language they judged, how their part ended;
+stays    votes, leases and checks under the voter's number, in which language they judged, how their part ended;
          of consent, the version and the time
 """
 
@@ -32,7 +32,7 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.engine.locks import lock_people, retried_after_conflicts
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, NotPossible, Vote
+from prefmh_web.campaigns.models import Campaign, Event, NotPossible, Vote, Voter
 from prefmh_web.config import Outcome, Pay
 from prefmh_web.participants import completion, payments
 from prefmh_web.participants.models import Check, Participant, Participation
@@ -53,7 +53,7 @@ class Scope(StrEnum):
 
 
 @retried_after_conflicts
-def erase(annotator: Annotator, scope: Scope, *, is_forced: bool) -> bool:
+def erase(voter: Voter, scope: Scope, *, is_forced: bool) -> bool:
     """End somebody's part, and remove who they are.
 
     Args:
@@ -63,7 +63,7 @@ def erase(annotator: Annotator, scope: Scope, *, is_forced: bool) -> bool:
         False if something of it waits until they are paid.
     """
     with transaction.atomic():
-        numbers = _numbers(annotator, scope)
+        numbers = _numbers(voter, scope)
         _ask(numbers)
         return len(_carry_out(numbers, is_forced=is_forced)) == len(numbers)
 
@@ -79,7 +79,7 @@ def forget(campaign: Campaign, *, is_forced: bool = False) -> tuple[int, int]:
         status = Campaign.objects.values_list("status", flat=True).get(pk=campaign.pk)
         if status != Campaign.Status.FINISHED:
             raise NotPossible("The ids can be deleted once the campaign is finished.")
-        known = Annotator.objects.filter(campaign=campaign, erased_at=None)
+        known = Voter.objects.filter(campaign=campaign, erased_at=None)
         numbers = list(known.order_by("pk").values_list("pk", flat=True))
         _ask(numbers)
         gone = _carry_out(numbers, is_forced=is_forced)
@@ -101,8 +101,8 @@ def _remove_paid(numbers: Sequence[int]) -> None:
         _carry_out(numbers, is_forced=False)
 
 
-def _waiting() -> QuerySet[Annotator]:
-    return Annotator.objects.filter(erasure_requested_at__isnull=False, erased_at=None)
+def _waiting() -> QuerySet[Voter]:
+    return Voter.objects.filter(erasure_requested_at__isnull=False, erased_at=None)
 
 
 def waiting_in(campaign: Campaign) -> int:
@@ -122,21 +122,21 @@ def forget_all(campaign: Campaign) -> None:
             Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
 
 
-def _numbers(annotator: Annotator, scope: Scope) -> list[int]:
-    participant = Participation.objects.filter(annotator=annotator).values_list("participant", flat=True).first()
+def _numbers(voter: Voter, scope: Scope) -> list[int]:
+    participant = Participation.objects.filter(voter=voter).values_list("participant", flat=True).first()
     if scope is Scope.PARTICIPATION or participant is None:
-        return [annotator.pk]
+        return [voter.pk]
     parts = Participation.objects.filter(participant=participant)
-    return list(parts.order_by("annotator").values_list("annotator", flat=True))
+    return list(parts.order_by("voter").values_list("voter", flat=True))
 
 
 def _ask(numbers: Collection[int]) -> None:
     """Note the wish, and end the parts that go on. Of a panelist the name goes; they stay the panelist."""
     _lock(numbers)
-    Annotator.objects.filter(pk__in=numbers, erasure_requested_at=None).update(erasure_requested_at=timezone.now())
+    Voter.objects.filter(pk__in=numbers, erasure_requested_at=None).update(erasure_requested_at=timezone.now())
     for number in numbers:
         person = locks.person(number)
-        part = Participation.objects.filter(annotator=number).first()
+        part = Participation.objects.filter(voter=number).first()
         if part is not None and part.outcome == "":
             completion.end_of(person, completion.outcome_of_leaving(person, Outcome.WITHDRAWN))
         if person.panelist is None and person.removed_at is None:
@@ -145,13 +145,13 @@ def _ask(numbers: Collection[int]) -> None:
 
 def _lock(numbers: Collection[int]) -> None:
     """Lock what is written while people join, answer or come back: that is written before, or not at all."""
-    campaigns = Annotator.objects.filter(pk__in=numbers).order_by("campaign")
+    campaigns = Voter.objects.filter(pk__in=numbers).order_by("campaign")
     for campaign in campaigns.values_list("campaign", flat=True).distinct():
         lock_people(campaign)
-    parts = Participation.objects.filter(annotator__in=numbers)
+    parts = Participation.objects.filter(voter__in=numbers)
     _lock_participants([pk for pk in parts.values_list("participant", flat=True) if pk is not None])
     list(parts.select_for_update(no_key=True).order_by("pk").values_list("pk"))
-    list(Annotator.objects.select_for_update(no_key=True).filter(pk__in=numbers).order_by("pk").values_list("pk"))
+    list(Voter.objects.select_for_update(no_key=True).filter(pk__in=numbers).order_by("pk").values_list("pk"))
 
 
 def _lock_participants(people: Collection[int]) -> None:
@@ -163,15 +163,15 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
     """Remove who those are who need not wait; return them."""
     _lock(numbers)
     gone: list[int] = []
-    for campaign in Campaign.objects.filter(annotators__in=numbers).distinct().order_by("pk"):
+    for campaign in Campaign.objects.filter(voters__in=numbers).distinct().order_by("pk"):
         owed = payments.owed(campaign, numbers)
-        here = Annotator.objects.filter(campaign=campaign, pk__in=numbers).values_list("pk", flat=True)
+        here = Voter.objects.filter(campaign=campaign, pk__in=numbers).values_list("pk", flat=True)
         going = [number for number in here if is_forced or number not in owed]
         if going:
             # A part without pay gives its place back.
-            Participation.objects.filter(annotator__in=owed & set(going)).update(pay=Pay.NOTHING)
+            Participation.objects.filter(voter__in=owed & set(going)).update(pay=Pay.NOTHING)
             kinds = remove(campaign, going)
-            Annotator.objects.filter(pk__in=going).update(erased_at=timezone.now())
+            Voter.objects.filter(pk__in=going).update(erased_at=timezone.now())
             events.note(
                 campaign.pk, events.Kind.ERASED, said={"people": len(going), "removed": " ".join(kinds) or "nothing"}
             )
@@ -181,23 +181,23 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
     return gone
 
 
-def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
-    """Remove everything that tells who annotators of a campaign are; return of which kinds there was something."""
-    parts = Participation.objects.filter(annotator__in=annotators)
-    panelists = Annotator.objects.filter(pk__in=annotators, panelist__isnull=False).values_list("panelist", flat=True)
-    told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), annotator__in=annotators)
+def remove(campaign: Campaign, voters: Collection[int]) -> list[str]:
+    """Remove everything that tells who voters of a campaign are; return of which kinds there was something."""
+    parts = Participation.objects.filter(voter__in=voters)
+    panelists = Voter.objects.filter(pk__in=voters, panelist__isnull=False).values_list("panelist", flat=True)
+    told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), voter__in=voters)
     counts = {
         "answers": parts.exclude(answers={}, practice=[]).update(answers={}, practice=[]),
-        "reports": Event.objects.filter(voter__in=annotators, kind=Event.Kind.REPORTED).delete()[0],
+        "reports": Event.objects.filter(voter__in=voters, kind=Event.Kind.REPORTED).delete()[0],
         # That their part was ended, and when, stays an event of the record.
-        "reasons": events.empty_texts(annotators),
+        "reasons": events.empty_texts(voters),
         "names": access.forget_names(campaign, [number for number in panelists if number is not None]),
         "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
         "pages": told.update(layout="", is_translated=None),
         "ids": _forget_ids(parts),
     }
     for kind, name in hooks.REMOVALS.items():
-        counts[kind] = import_string(name)(campaign, annotators)
+        counts[kind] = import_string(name)(campaign, voters)
     # A trial on their screen is taken back, as their pair is: its room in the budget is free again.
     Check.objects.filter(participation__in=parts, answered_at=None).update(answered_at=timezone.now())
     return [kind for kind, count in counts.items() if count]

@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
+from prefmh_web.campaigns.models import Campaign, Invitation, Voter
 from prefmh_web.config import Study
 from prefmh_web.participants.limits import locked_study
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
@@ -34,13 +34,13 @@ class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
     """Somebody may not join; the message says why, to the person who tries."""
 
 
-def annotator_of(campaign: Campaign, arrival: Arrival) -> Annotator | None:
+def voter_of(campaign: Campaign, arrival: Arrival) -> Voter | None:
     """Return who a person is in a campaign, if they have joined it before, on whatever device."""
     found = _parts(campaign, campaign.config.study, arrival).filter(campaign=campaign).first()
-    return found.annotator if found else None
+    return found.voter if found else None
 
 
-def annotator_for(invitation: Invitation, arrival: Arrival) -> Annotator:
+def voter_for(invitation: Invitation, arrival: Arrival) -> Voter:
     """Return who a person is in the campaign of an invitation: who they were on any device, or somebody new. Within a
     transaction.
 
@@ -64,14 +64,14 @@ def annotator_for(invitation: Invitation, arrival: Arrival) -> Annotator:
         participant = Participant.objects.select_for_update(no_key=True).get_or_create(
             owner_id=campaign.owner_id, recruiter=study.recruiter, external_id=arrival.external_id
         )[0]
-        participation = participant.participations.create(campaign=campaign, annotator=newcomer(invitation))
+        participation = participant.participations.create(campaign=campaign, voter=newcomer(invitation))
     _note_visit(participation, arrival)
-    return participation.annotator
+    return participation.voter
 
 
-def newcomer(invitation: Invitation) -> Annotator:
+def newcomer(invitation: Invitation) -> Voter:
     """Return somebody new in the campaign of an invitation."""
-    made = invitation.annotators.create(campaign=invitation.campaign, panelist=invitation.panelist)
+    made = invitation.voters.create(campaign=invitation.campaign, panelist=invitation.panelist)
     if invitation.is_simulated:
         events.note(invitation.campaign_id, events.Kind.SIMULATED, voter=made)
     return made
@@ -84,7 +84,7 @@ def _parts(campaign: Campaign, study: Study, arrival: Arrival) -> QuerySet[Parti
         participant__recruiter=study.recruiter,
         participant__external_id=arrival.external_id,
     )
-    return found.select_related("annotator__campaign")
+    return found.select_related("voter__campaign")
 
 
 def _note_visit(participation: Participation, arrival: Arrival) -> None:

@@ -32,7 +32,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine.locks import lock_people
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, NotPossible, Vote
+from prefmh_web.campaigns.models import Campaign, Lease, NotPossible, Vote, Voter
 from prefmh_web.config import Outcome, Pay, Protocol, Study, misfits
 from prefmh_web.participants.models import Check, Participation
 from sampler.judges import trials_after
@@ -51,76 +51,76 @@ def going_on() -> QuerySet[Campaign]:
     return Campaign.objects.filter(Exists(parts))
 
 
-def minutes_of(annotators: QuerySet[Annotator]) -> Mapping[int, float]:
-    """Return for each annotator how many minutes they were active; 0 for all others."""
+def minutes_of(voters: QuerySet[Voter]) -> Mapping[int, float]:
+    """Return for each voter how many minutes they were active; 0 for all others."""
     done = (Lease.Ending.VOTED, Lease.Ending.SKIPPED)
-    asked = Lease.objects.filter(annotator__in=annotators, ending__in=done).order_by()
+    asked = Lease.objects.filter(voter__in=voters, ending__in=done).order_by()
     shown = Sum(F("ended_at") - F("issued_at"), output_field=DurationField())
     repeats = Check.objects.filter(kind=Check.Kind.REPEAT, answered_at__isnull=False).order_by()
-    repeats = repeats.filter(participation__annotator__in=annotators)
+    repeats = repeats.filter(participation__voter__in=voters)
     repeated = Sum(F("answered_at") - F("shown_at"), output_field=DurationField())
     minutes: defaultdict[int, float] = defaultdict(float)
     for spent_by in (
-        asked.values_list("annotator").annotate(spent=shown),
-        repeats.values_list("participation__annotator").annotate(spent=repeated),
+        asked.values_list("voter").annotate(spent=shown),
+        repeats.values_list("participation__voter").annotate(spent=repeated),
     ):
         for pk, spent in spent_by:
             minutes[pk] += spent.total_seconds() / 60
     return minutes
 
 
-def minutes_done(annotator: Annotator) -> float | None:
+def minutes_done(voter: Voter) -> float | None:
     """Return how many minutes somebody was active; None, without a look, where that is not limited."""
-    if limits_of(annotator.campaign).active_minutes is None:
+    if limits_of(voter.campaign).active_minutes is None:
         return None
-    return minutes_of(Annotator.objects.filter(pk=annotator.pk))[annotator.pk]
+    return minutes_of(Voter.objects.filter(pk=voter.pk))[voter.pk]
 
 
-def reached(annotator: Annotator, minutes: float | None) -> Outcome | None:
+def reached(voter: Voter, minutes: float | None) -> Outcome | None:
     """Return how the part of somebody ends who has given what was asked, or may give no more; None if they go on.
 
     Args:
         minutes: how long they were active, where that is limited.
     """
-    asked = limits_of(annotator.campaign)
-    if asked.votes_each is not None and annotator.votes_cast >= asked.votes_each:
+    asked = limits_of(voter.campaign)
+    if asked.votes_each is not None and voter.votes_cast >= asked.votes_each:
         return Outcome.COMPLETED
-    if annotator.removed_at:
+    if voter.removed_at:
         return Outcome.ENDED
     if minutes is not None and minutes >= (asked.active_minutes or 0):
         # Who has given the time that was asked has done their part; who has only skipped has not.
-        return Outcome.COMPLETED if annotator.votes_cast else Outcome.TIME_OVER
-    return Outcome.TIME_OVER if is_time_over(annotator) else None
+        return Outcome.COMPLETED if voter.votes_cast else Outcome.TIME_OVER
+    return Outcome.TIME_OVER if is_time_over(voter) else None
 
 
-def is_time_over(annotator: Annotator) -> bool:
+def is_time_over(voter: Voter) -> bool:
     """True if the time that somebody was given from their arrival on is over."""
-    minutes = limits_of(annotator.campaign).minutes_each
-    return minutes is not None and timezone.now() >= annotator.joined_at + timedelta(minutes=minutes)
+    minutes = limits_of(voter.campaign).minutes_each
+    return minutes is not None and timezone.now() >= voter.joined_at + timedelta(minutes=minutes)
 
 
-def note_wait(annotator: Annotator, *, is_waiting: bool) -> None:
+def note_wait(voter: Voter, *, is_waiting: bool) -> None:
     """Note that somebody has just found no pair, or has one again; only where waits end parts."""
-    parts = Participation.objects.filter(annotator=annotator.pk, outcome="", waits_since__isnull=is_waiting)
+    parts = Participation.objects.filter(voter=voter.pk, outcome="", waits_since__isnull=is_waiting)
     since = timezone.now() if is_waiting else None
-    # After the commit: whoever settles a part locks it before its annotator, and a vote holds the annotator.
+    # After the commit: whoever settles a part locks it before its voter, and a vote holds the voter.
     transaction.on_commit(lambda: parts.update(waits_since=since))
 
 
-def has_waited_enough(annotator: Annotator) -> bool:
+def has_waited_enough(voter: Voter) -> bool:
     """True if somebody has waited for as long as the protocol asks of them."""
-    minutes = limits_of(annotator.campaign).wait_minutes
+    minutes = limits_of(voter.campaign).wait_minutes
     if minutes is None:
         return False
     limit = timezone.now() - timedelta(minutes=minutes)
-    return Participation.objects.filter(annotator=annotator, waits_since__lte=limit).exists()
+    return Participation.objects.filter(voter=voter, waits_since__lte=limit).exists()
 
 
-def has_ended(annotator: Annotator) -> bool:
+def has_ended(voter: Voter) -> bool:
     """True if a part has ended where waits can end one: then no further pair is leased."""
-    if limits_of(annotator.campaign).wait_minutes is None:
+    if limits_of(voter.campaign).wait_minutes is None:
         return False
-    return Participation.objects.filter(annotator=annotator).exclude(outcome="").exists()
+    return Participation.objects.filter(voter=voter).exclude(outcome="").exists()
 
 
 def may_be_over(campaign: Campaign) -> Q:
@@ -129,21 +129,21 @@ def may_be_over(campaign: Campaign) -> Q:
     and are not paid unseen.
     """
     now, asked = timezone.now(), limits_of(campaign)
-    is_late = Q(annotator__removed_at__isnull=False)
+    is_late = Q(voter__removed_at__isnull=False)
     is_over = Q(campaign__status=Campaign.Status.FINISHED)
     has_waited = Q(pk__in=())
     if asked.minutes_each is not None:
-        is_late |= Q(annotator__joined_at__lte=now - timedelta(minutes=asked.minutes_each))
+        is_late |= Q(voter__joined_at__lte=now - timedelta(minutes=asked.minutes_each))
     if asked.active_minutes is not None:
         parts = Participation.objects.filter(campaign=campaign, outcome="")
-        minutes = minutes_of(Annotator.objects.filter(pk__in=parts.values("annotator")))
-        is_late |= Q(annotator__in=[pk for pk, spent in minutes.items() if spent >= asked.active_minutes])
+        minutes = minutes_of(Voter.objects.filter(pk__in=parts.values("voter")))
+        is_late |= Q(voter__in=[pk for pk, spent in minutes.items() if spent >= asked.active_minutes])
     if asked.votes_each is not None:
-        is_over |= Q(annotator__votes_cast__gte=asked.votes_each)
+        is_over |= Q(voter__votes_cast__gte=asked.votes_each)
     if asked.wait_minutes is not None:
         has_waited = Q(waits_since__lte=now - timedelta(minutes=asked.wait_minutes))
-    is_here = Q(annotator__online_until__gte=now)
-    return is_late | has_waited & is_here | (is_over | has_waited) & Q(annotator__votes_cast__gte=1)
+    is_here = Q(voter__online_until__gte=now)
+    return is_late | has_waited & is_here | (is_over | has_waited) & Q(voter__votes_cast__gte=1)
 
 
 def take(part: Participation, study: Study) -> bool:
@@ -157,7 +157,7 @@ def take(part: Participation, study: Study) -> bool:
 def held(campaign: Campaign, study: Study) -> QuerySet[Participation]:
     """Return the parts that hold a place."""
     unpaid, if_voted = ([each for each in Outcome if study.paid(each, votes) is Pay.NOTHING] for votes in (1, 0))
-    has_not_voted = Q(annotator__votes_cast=0)
+    has_not_voted = Q(voter__votes_cast=0)
     placed = Participation.objects.filter(campaign=campaign, placed_at__isnull=False)
     as_set_up = placed.exclude(outcome__in=unpaid, pay="").exclude(has_not_voted, outcome__in=if_voted, pay="")
     return as_set_up.exclude(pay=Pay.NOTHING)
@@ -202,10 +202,8 @@ def _take_from_absent(campaign: Campaign) -> int:
     limit = timezone.now() - timedelta(minutes=minutes)
     here = Participation.objects.filter(campaign=campaign, placed_at__isnull=False, outcome="")
     # What an open page renews lies in the future, by much less than a minute counts here.
-    away = here.filter(seen_at__lt=limit).filter(
-        Q(annotator__online_until__isnull=True) | Q(annotator__online_until__lt=limit)
-    )
-    asked = away.annotate(asked_at=Max("annotator__leases__issued_at"))
+    away = here.filter(seen_at__lt=limit).filter(Q(voter__online_until__isnull=True) | Q(voter__online_until__lt=limit))
+    asked = away.annotate(asked_at=Max("voter__leases__issued_at"))
     gone = asked.filter(Q(asked_at__isnull=True) | Q(asked_at__lt=limit)).values_list("pk", flat=True)
     with transaction.atomic():
         # Looked at again under their locks: who comes back in this moment keeps the place.
@@ -315,7 +313,7 @@ def _left(campaign: Campaign) -> int:
 
 def spent(campaign: Campaign) -> Answers:
     """Return the answers that people have given until now."""
-    votes = Annotator.objects.filter(campaign=campaign).aggregate(given=Sum("votes_cast"))["given"] or 0
+    votes = Voter.objects.filter(campaign=campaign).aggregate(given=Sum("votes_cast"))["given"] or 0
     answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="").count()
     return Answers(votes, answered, _late(campaign))
 
@@ -346,7 +344,7 @@ def spending_of(campaign: Campaign) -> dict[str, Any] | None:
 
 
 def _late(campaign: Campaign) -> int:
-    return Vote.objects.filter(annotator__campaign=campaign, number=None).count()
+    return Vote.objects.filter(voter__campaign=campaign, number=None).count()
 
 
 def _trials_out(campaign: Campaign) -> int:
@@ -404,7 +402,7 @@ def _can_give(campaign: Campaign, study: Study) -> int | None:
     if study.places is None or study.votes_each is None:
         return None
     holders = held(campaign, study)
-    still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("annotator__votes_cast", default=0))
+    still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("voter__votes_cast", default=0))
     free = max(0, study.places - holders.count())
     owed: int = still["people"] * study.votes_each - still["votes"]
     return free * study.votes_each + max(0, owed)

@@ -2,7 +2,7 @@
 record stays whole.
 
     Participant      a person, as a platform names them to one owner of campaigns
-    Participation    a participant in one campaign, and the annotator that they are there
+    Participation    a participant in one campaign, and the voter that they are there
     Check            a trial between their pairs that is no vote
 """
 
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Lease, Side, Voter
 from prefmh_web.config import Outcome, Pay
 from prefmh_web.recruiters import OPEN
 
@@ -53,13 +53,13 @@ class Participant(models.Model):
 
 
 class Participation(models.Model):
-    """A participant in one campaign. Its checks and consents are the annotator's and stay when the person is forgotten:
+    """A participant in one campaign. Its checks and consents are the voter's and stay when the person is forgotten:
     then it has no participant, and nothing that they or a platform wrote.
     """
 
     participant = models.ForeignKey(Participant, models.CASCADE, null=True, related_name="participations")
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
-    annotator = models.OneToOneField(Annotator, models.CASCADE, related_name="+")
+    voter = models.OneToOneField(Voter, models.CASCADE, related_name="+")
     # What the platform said at each visit, oldest first: `session_id`, the link's other `parameters`, and when (`at`).
     visits = models.JSONField(default=list)
     arrived_at = models.DateTimeField(auto_now_add=True)
@@ -76,7 +76,7 @@ class Participation(models.Model):
     practice = models.JSONField(default=list)
     # Since when they hold a place; null before the stage that needs one, and once it is lost.
     placed_at = models.DateTimeField(null=True)
-    # The last time they opened a page of theirs or answered on it; open pages tell by `Annotator.online_until`.
+    # The last time they opened a page of theirs or answered on it; open pages tell by `Voter.online_until`.
     seen_at = models.DateTimeField(default=timezone.now)
     # Since when no pair has been free for them; null while they have one. Noted where waits end a part.
     waits_since = models.DateTimeField(null=True)

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, NotPossible, Vote, number_of, numbers_in
+from prefmh_web.campaigns.models import Campaign, Event, Lease, NotPossible, Vote, Voter, number_of, numbers_in
 from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.participants import completion, limits
@@ -36,12 +36,12 @@ COLUMNS = (
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
-    study, minutes = campaign.config.study, limits.minutes_of(campaign.annotators.all())
+    study, minutes = campaign.config.study, limits.minutes_of(campaign.voters.all())
     ended = Event.objects.filter(campaign=campaign, kind=Event.Kind.PARTICIPATION_ENDED)
     reasons = {voter: data["text"] for voter, data in ended.values_list("voter", "data")}
     yield COLUMNS
     for person in people_of(campaign):
-        part, votes = person.part, person.annotator.votes_cast
+        part, votes = person.part, person.voter.votes_cast
         if part is None or part.participant is None:
             continue
         yield (
@@ -52,12 +52,12 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
             study.paid(part.outcome, votes, part.pay).label if part.outcome else "",
             sampler.moment(part.arrived_at),
             sampler.moment(part.finished_at),
-            f"{minutes.get(part.annotator_id, 0):.1f}",
+            f"{minutes.get(part.voter_id, 0):.1f}",
             str(votes),
             str(person.checks_passed),
             str(person.checks_failed),
             "" if part.bonus is None else str(part.bonus),
-            sampler.escaped(reasons.get(part.annotator_id, "")),
+            sampler.escaped(reasons.get(part.voter_id, "")),
         )
 
 
@@ -68,54 +68,54 @@ def _sent_under(part: Participation, recruiter: Recruiter) -> tuple[str, str, st
     return study, visit.get("session_id", ""), " ".join(sessions)
 
 
-def set_bonus(annotator: Annotator, amount: Decimal | None, *, by: User | None = None) -> None:
+def set_bonus(voter: Voter, amount: Decimal | None, *, by: User | None = None) -> None:
     """Store what somebody is paid beside the pay, also after the end; None for nothing.
 
     Raises:
         NotPossible: who they are is deleted, or no platform has sent them: nobody could be paid.
     """
-    known = Participation.objects.filter(annotator=annotator, participant__isnull=False)
+    known = Participation.objects.filter(voter=voter, participant__isnull=False)
     with transaction.atomic():
         # What is added is not paid yet.
         changed = known.exclude(bonus=amount) if amount is not None else known.filter(bonus__isnull=False)
         if changed.update(bonus=amount, paid_at=None):
             # Whose it is stands in payments.csv alone.
-            events.note(annotator.campaign_id, events.Kind.BONUS_SET, by)
+            events.note(voter.campaign_id, events.Kind.BONUS_SET, by)
         elif not known.exists():
-            raise NotPossible(f"Nothing says who person {number_of(annotator)} is, so no bonus can be paid.")
+            raise NotPossible(f"Nothing says who person {number_of(voter)} is, so no bonus can be paid.")
 
 
 def owed(campaign: Campaign, numbers: Collection[int]) -> set[int]:
-    """Return who of these annotators is still to be paid, as far as is known here."""
+    """Return who of these voters is still to be paid, as far as is known here."""
     study = campaign.config.study
     if not study.platform.person:
         # Nothing says who they are: they are paid by what the last page tells them, or not at all.
         return set()
-    unpaid = Participation.objects.filter(annotator__in=numbers, participant__isnull=False, paid_at=None)
-    return {part.annotator_id for part in unpaid.select_related("annotator") if _earns(part, study)}
+    unpaid = Participation.objects.filter(voter__in=numbers, participant__isnull=False, paid_at=None)
+    return {part.voter_id for part in unpaid.select_related("voter") if _earns(part, study)}
 
 
-def would_be_owed(annotator: Annotator) -> bool:
+def would_be_owed(voter: Voter) -> bool:
     """Return whether somebody who leaves now would still have to be paid."""
-    part = Participation.objects.filter(annotator=annotator, paid_at=None).select_related("annotator").first()
-    study = annotator.campaign.config.study
+    part = Participation.objects.filter(voter=voter, paid_at=None).select_related("voter").first()
+    study = voter.campaign.config.study
     if part is None or not study.platform.person:
         return False
-    part.outcome = part.outcome or completion.outcome_of_leaving(annotator, Outcome.WITHDRAWN)
+    part.outcome = part.outcome or completion.outcome_of_leaving(voter, Outcome.WITHDRAWN)
     return _earns(part, study)
 
 
 def _earns(part: Participation, study: Study) -> bool:
     if not part.outcome:
         return True
-    return bool(part.bonus) or study.paid(part.outcome, part.annotator.votes_cast, part.pay) is not Pay.NOTHING
+    return bool(part.bonus) or study.paid(part.outcome, part.voter.votes_cast, part.pay) is not Pay.NOTHING
 
 
-def settle(campaign: Campaign, annotator: Annotator | None = None, *, by: User | None = None) -> int:
+def settle(campaign: Campaign, voter: Voter | None = None, *, by: User | None = None) -> int:
     """Note that everybody whose part has ended is paid, or one of them; return how many that were."""
     ended = Participation.objects.filter(campaign=campaign, participant__isnull=False, paid_at=None).exclude(outcome="")
-    if annotator is not None:
-        ended = ended.filter(annotator=annotator)
+    if voter is not None:
+        ended = ended.filter(voter=voter)
     with transaction.atomic():
         count = ended.update(paid_at=timezone.now())
         if count:
@@ -126,7 +126,7 @@ def settle(campaign: Campaign, annotator: Annotator | None = None, *, by: User |
 def unsettled(campaign: Campaign) -> int:
     """Return how many people whose part has ended nobody has said to be paid."""
     parts = Participation.objects.filter(campaign=campaign, participant__isnull=False).exclude(outcome="")
-    return len(owed(campaign, list(parts.values_list("annotator", flat=True))))
+    return len(owed(campaign, list(parts.values_list("voter", flat=True))))
 
 
 def tables_of_people(campaign: Campaign) -> Iterator[tuple[tables.Table, Iterator[Row]]]:
@@ -140,11 +140,11 @@ def tables_of_people(campaign: Campaign) -> Iterator[tuple[tables.Table, Iterato
 
 def consents(campaign: Campaign) -> Iterator[Happened]:
     """Yield what each person answered who was asked to agree to a text."""
-    parts = Participation.objects.filter(campaign=campaign).values_list("annotator", "consents")
-    for annotator, given in parts:
+    parts = Participation.objects.filter(campaign=campaign).values_list("voter", "consents")
+    for voter, given in parts:
         for each in given:
             said = {"version": each["version"], "agreed": each["agreed"]}
-            yield datetime.fromisoformat(each["at"]), "consent-answered", annotator, said
+            yield datetime.fromisoformat(each["at"]), "consent-answered", voter, said
 
 
 def answers(campaign: Campaign) -> Iterator[tuple[str, ...]]:
@@ -153,7 +153,7 @@ def answers(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """
     yield ("voter", "question", "answer", "answered_at")
     numbers = numbers_in(campaign)
-    parts = Participation.objects.filter(campaign=campaign).exclude(answers={}).values_list("annotator", "answers")
+    parts = Participation.objects.filter(campaign=campaign).exclude(answers={}).values_list("voter", "answers")
     found = [(each["at"], who, name, each["answer"]) for who, given in parts for name, each in given.items()]
     for at, who, name, answer in sorted(found):
         yield str(numbers[who]), name, sampler.escaped(answer), sampler.moment(datetime.fromisoformat(at))
@@ -161,34 +161,34 @@ def answers(campaign: Campaign) -> Iterator[tuple[str, ...]]:
 
 def _voters(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
     most = campaign.config.study.most_a_minute
-    fast = fast_votes(campaign.annotators.all(), most)
-    found = Participation.objects.filter(campaign=campaign).select_related("annotator").order_by("annotator")
+    fast = fast_votes(campaign.voters.all(), most)
+    found = Participation.objects.filter(campaign=campaign).select_related("voter").order_by("voter")
     for part in found.iterator(chunk_size=_AT_A_TIME):
         yield tables.VOTERS.row(
-            voter=numbers[part.annotator_id],
-            joined_at=part.annotator.joined_at,
-            removed_at=part.annotator.removed_at,
+            voter=numbers[part.voter_id],
+            joined_at=part.voter.joined_at,
+            removed_at=part.voter.removed_at,
             stage=part.stage,
             outcome=part.outcome,
             finished_at=part.finished_at,
             most_a_minute=most,
-            fast_votes=None if most is None else fast[part.annotator_id],
+            fast_votes=None if most is None else fast[part.voter_id],
         )
 
 
 def _leases(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
-    asked = Lease.objects.filter(annotator__campaign=campaign).order_by("issued_at", "key")
+    asked = Lease.objects.filter(voter__campaign=campaign).order_by("issued_at", "key")
     # A vote has the key of its lease.
     hidden = Vote.objects.filter(key=OuterRef("key")).values("hidden_ms")[:1]
     rows = asked.values(
-        *("annotator", "key", "proposal_side", "issued_at", "ended_at", "ending"),
+        *("voter", "key", "proposal_side", "issued_at", "ended_at", "ending"),
         chain_index=F("comparison__chain__place"),
         step=F("comparison__step"),
         judge_index=F("judge__place"),
         hidden_ms=Subquery(hidden),
     )
     for row in rows.iterator(_AT_A_TIME):
-        voter, key = numbers[row.pop("annotator")], row.pop("key")
+        voter, key = numbers[row.pop("voter")], row.pop("key")
         # With the key of a pair that is on somebody's screen, that pair is answered.
         yield tables.LEASES.row(voter=voter, lease=str(key) if row["ending"] else "", **row)
 
@@ -204,7 +204,7 @@ def _checks(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
         # Whoever knows the right answers passes.
         is_told = tells_answers or check.kind != Check.Kind.GOLD
         yield tables.CHECKS.row(
-            voter=numbers[check.participation.annotator_id],
+            voter=numbers[check.participation.voter_id],
             after_votes=check.after_votes,
             kind=check.kind,
             gold_index=check.gold,

@@ -14,7 +14,7 @@ from django.db.models import Count, ExpressionWrapper, F, IntegerField, OuterRef
 from django.db.models.functions import Coalesce, Lag, RowNumber
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote, numbers_in
+from prefmh_web.campaigns.models import Campaign, Lease, Side, Vote, Voter, numbers_in
 from prefmh_web.config import Outcome
 from prefmh_web.participants.models import Check, Participation, Stage
 
@@ -25,7 +25,7 @@ class Person:
 
     Args:
         number: what they are called in the record.
-        annotator: who they are in the record.
+        voter: who they are in the record.
         part: who they are to their platform, and how far; None where none has sent them.
         votes: how many they gave, those that came too late included.
         first: how many of these chose the first object.
@@ -38,7 +38,7 @@ class Person:
     """
 
     number: int
-    annotator: Annotator
+    voter: Voter
     part: Participation | None
     votes: int
     first: int
@@ -64,12 +64,12 @@ class Person:
         """How their part has ended; None while it goes on."""
         if self.part and self.part.outcome:
             return Outcome(self.part.outcome)
-        return Outcome.ENDED if self.annotator.removed_at else None
+        return Outcome.ENDED if self.voter.removed_at else None
 
     @property
     def is_online(self) -> bool:
         """True while a page of theirs is open."""
-        until = self.annotator.online_until
+        until = self.voter.online_until
         return until is not None and until > timezone.now()
 
     @property
@@ -85,45 +85,43 @@ class Person:
 
 def people_of(campaign: Campaign) -> list[Person]:
     """Return all people of a campaign, in the order in which they joined."""
-    return _people(campaign, campaign.annotators.order_by("pk"))
+    return _people(campaign, campaign.voters.order_by("pk"))
 
 
 def people_after(campaign: Campaign, number: int, most: int) -> list[Person]:
     """Return so many people of a campaign at most who have joined after somebody of this number."""
     page = list(numbers_in(campaign))[number : number + most]
-    return _people(campaign, Annotator.objects.filter(pk__in=page).order_by("pk"))
+    return _people(campaign, Voter.objects.filter(pk__in=page).order_by("pk"))
 
 
-def person_of(annotator: Annotator) -> Person:
+def person_of(voter: Voter) -> Person:
     """Return one of them, as they are now."""
-    [found] = _people(annotator.campaign, Annotator.objects.filter(pk=annotator.pk))
+    [found] = _people(voter.campaign, Voter.objects.filter(pk=voter.pk))
     return found
 
 
-def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]:
-    whole = Participation.objects.filter(annotator__in=annotators).select_related("participant")
-    parts, numbers = {part.annotator_id: part for part in whole}, numbers_in(campaign)
-    medians, fast = _medians(annotators), fast_votes(annotators, campaign.config.study.most_a_minute)
+def _people(campaign: Campaign, voters: QuerySet[Voter]) -> list[Person]:
+    whole = Participation.objects.filter(voter__in=voters).select_related("participant")
+    parts, numbers = {part.voter_id: part for part in whole}, numbers_in(campaign)
+    medians, fast = _medians(voters), fast_votes(voters, campaign.config.study.most_a_minute)
     # For all in one statement: asked for each person, it would look up each of their votes.
-    votes = Vote.objects.filter(annotator__in=annotators).order_by().values_list("annotator")
+    votes = Vote.objects.filter(voter__in=voters).order_by().values_list("voter")
     counts = votes.annotate(Count("pk"), first=Count("pk", filter=Q(chosen_side=Side.FIRST)))
-    given = {annotator: (count, first) for annotator, count, first in counts}
+    given = {voter: (count, first) for voter, count, first in counts}
     # A pair that was taken back from somebody who may vote no more is no skip of theirs.
-    theirs = Q(annotator__removed_at=None) | Q(ended_at__lt=F("annotator__removed_at"))
+    theirs = Q(voter__removed_at=None) | Q(ended_at__lt=F("voter__removed_at"))
     # One that was skipped is neither passed nor failed.
     answered, passed = ~Q(expected_side="") & ~Q(chosen_side=""), Q(chosen_side=F("expected_side"))
-    found = annotators.select_related("invitation").annotate(
-        skipped=_count(Lease.objects.filter(theirs, ending=Lease.Ending.SKIPPED), "annotator"),
-        passed=_count(Check.objects.filter(answered, passed), "participation__annotator"),
-        failed=_count(Check.objects.filter(answered, ~passed), "participation__annotator"),
-        asked_at=Subquery(
-            Lease.objects.filter(annotator=OuterRef("pk")).order_by("-issued_at").values("issued_at")[:1]
-        ),
+    found = voters.select_related("invitation").annotate(
+        skipped=_count(Lease.objects.filter(theirs, ending=Lease.Ending.SKIPPED), "voter"),
+        passed=_count(Check.objects.filter(answered, passed), "participation__voter"),
+        failed=_count(Check.objects.filter(answered, ~passed), "participation__voter"),
+        asked_at=Subquery(Lease.objects.filter(voter=OuterRef("pk")).order_by("-issued_at").values("issued_at")[:1]),
     )
     return [
         Person(
             number=numbers[each.pk],
-            annotator=each,
+            voter=each,
             part=parts.get(each.pk),
             votes=given.get(each.pk, (0, 0))[0],
             first=given.get(each.pk, (0, 0))[1],
@@ -138,37 +136,37 @@ def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]
     ]
 
 
-def _count(rows: QuerySet[Any], annotator: str) -> Coalesce:
-    """Return the expression for how many of some rows are of an annotator, whom they refer to by this path."""
-    theirs = rows.filter(**{annotator: OuterRef("pk")}).order_by().values(annotator)
+def _count(rows: QuerySet[Any], voter: str) -> Coalesce:
+    """Return the expression for how many of some rows are of a voter, whom they refer to by this path."""
+    theirs = rows.filter(**{voter: OuterRef("pk")}).order_by().values(voter)
     return Coalesce(Subquery(theirs.annotate(count=Count("pk")).values("count")), 0)
 
 
-def _medians(annotators: QuerySet[Annotator]) -> dict[int, float]:
-    """Return the median time of each annotator's votes: the mean of the two in the middle, which may be the same. The
+def _medians(voters: QuerySet[Voter]) -> dict[int, float]:
+    """Return the median time of each voter's votes: the mean of the two in the middle, which may be the same. The
     time in a hidden tab is none of it, where the page has told that.
     """
     seen = ExpressionWrapper(F("elapsed_ms") - Coalesce(F("hidden_ms"), 0), IntegerField())
-    timed = Vote.objects.filter(annotator__in=annotators, elapsed_ms__isnull=False).annotate(seen_ms=seen)
-    place = Window(RowNumber(), partition_by="annotator", order_by=("seen_ms", "pk"))
-    many = Window(Count("pk"), partition_by="annotator")
+    timed = Vote.objects.filter(voter__in=voters, elapsed_ms__isnull=False).annotate(seen_ms=seen)
+    place = Window(RowNumber(), partition_by="voter", order_by=("seen_ms", "pk"))
+    many = Window(Count("pk"), partition_by="voter")
     twice = timed.annotate(twice=place * 2, many=many).filter(twice__gte=F("many"), twice__lte=F("many") + 2)
     middle: defaultdict[int, list[int]] = defaultdict(list)
-    for annotator, seen_ms in twice.values_list("annotator_id", "seen_ms"):
-        middle[annotator].append(seen_ms or 0)
-    return {annotator: sum(times) / len(times) for annotator, times in middle.items()}
+    for voter, seen_ms in twice.values_list("voter_id", "seen_ms"):
+        middle[voter].append(seen_ms or 0)
+    return {voter: sum(times) / len(times) for voter, times in middle.items()}
 
 
-def _seen_at(annotator: Annotator, part: Participation | None, asked_at: datetime | None) -> datetime:
-    until = annotator.online_until
+def _seen_at(voter: Voter, part: Participation | None, asked_at: datetime | None) -> datetime:
+    until = voter.online_until
     # What an open page renews lies a little in the future.
     online_until = min(until, timezone.now()) if until else None
-    moments = (annotator.joined_at, part and part.seen_at, asked_at, online_until)
+    moments = (voter.joined_at, part and part.seen_at, asked_at, online_until)
     return max(moment for moment in moments if moment)
 
 
-def fast_votes(annotators: QuerySet[Annotator], most: int | None) -> Counter[int]:
-    """Return how many votes of each annotator were fast: in the minute that ended with one, they gave more than `most`.
+def fast_votes(voters: QuerySet[Voter], most: int | None) -> Counter[int]:
+    """Return how many votes of each voter were fast: in the minute that ended with one, they gave more than `most`.
     A flag for the researcher: nobody is refused or shown out for it.
 
     Whoever gave none that fast is not in it.
@@ -176,7 +174,7 @@ def fast_votes(annotators: QuerySet[Annotator], most: int | None) -> Counter[int
     if most is None:
         return Counter()
     # The vote that came `most` votes earlier is less than a minute older.
-    earlier = Window(Lag("cast_at", offset=most), partition_by="annotator", order_by=("cast_at", "pk"))
-    votes = Vote.objects.filter(annotator__in=annotators).annotate(earlier=earlier)
+    earlier = Window(Lag("cast_at", offset=most), partition_by="voter", order_by=("cast_at", "pk"))
+    votes = Vote.objects.filter(voter__in=voters).annotate(earlier=earlier)
     fast = votes.filter(earlier__gt=F("cast_at") - timedelta(minutes=1))
-    return Counter(fast.values_list("annotator_id", flat=True))
+    return Counter(fast.values_list("voter_id", flat=True))

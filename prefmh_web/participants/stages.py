@@ -33,7 +33,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from prefmh_web.campaigns.frozen import limits_of
-from prefmh_web.campaigns.models import Annotator, Campaign, Side
+from prefmh_web.campaigns.models import Campaign, Side, Voter
 from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, PracticePair, Protocol, Question, Study
 from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import completion, limits
@@ -304,21 +304,21 @@ class Page:
         return self.stage.text(self.protocol)
 
 
-def arrive(annotator: Annotator) -> Stage:
+def arrive(voter: Voter) -> Stage:
     """Note that somebody opens a page of theirs, and return their stage.
 
     Somebody who has just joined comes to the first stage. Who has lost their place takes it again if one is free; else
     nothing is left for them. Nor is there on the way to the votes of a campaign that is finished.
     """
-    part = Participation.objects.filter(annotator=annotator).first()
+    part = Participation.objects.filter(voter=voter).first()
     if part is None:
         return Stage.VOTES
     Participation.objects.filter(pk=part.pk, outcome="").update(seen_at=timezone.now())
     if part.outcome:
         return Stage(part.stage)
-    part.annotator, study = annotator, annotator.campaign.config.study
+    part.voter, study = voter, voter.campaign.config.study
     # At the votes, the pair on the screen may still be answered.
-    if part.stage != Stage.VOTES and limits.is_time_over(annotator):
+    if part.stage != Stage.VOTES and limits.is_time_over(voter):
         _end(part, Outcome.TIME_OVER)
         return Stage.END
     is_limited = part.placed_at is None and limits.are_limited(study)
@@ -330,52 +330,52 @@ def arrive(annotator: Annotator) -> Stage:
 
 def _comes_too_late(part: Participation) -> bool:
     """True for somebody who is eligible and finds the campaign finished on the way to the votes."""
-    return part.annotator.campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
+    return part.voter.campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
 
 
-def has_come_to_votes(annotator: Annotator) -> bool:
+def has_come_to_votes(voter: Voter) -> bool:
     """True if somebody may answer a pair: they have come to the votes and are not beyond them."""
-    elsewhere = Participation.objects.filter(annotator=annotator).exclude(stage=Stage.VOTES)
-    return not limits_of(annotator.campaign).recruiter.knows_people or not elsewhere.exists()
+    elsewhere = Participation.objects.filter(voter=voter).exclude(stage=Stage.VOTES)
+    return not limits_of(voter.campaign).recruiter.knows_people or not elsewhere.exists()
 
 
-def leave(annotator: Annotator) -> None:
+def leave(voter: Voter) -> None:
     """Note that a page of somebody's has closed: until now they were there."""
-    if limits_of(annotator.campaign).recruiter.knows_people:
-        Participation.objects.filter(annotator=annotator, outcome="").update(seen_at=timezone.now())
+    if limits_of(voter.campaign).recruiter.knows_people:
+        Participation.objects.filter(voter=voter, outcome="").update(seen_at=timezone.now())
 
 
-def page(annotator: Annotator) -> Page | None:
+def page(voter: Voter) -> Page | None:
     """Return the page at which somebody is; None if they are at the votes or at the end."""
-    part = Participation.objects.filter(annotator=annotator).first()
+    part = Participation.objects.filter(voter=voter).first()
     stage = page_of(part.stage) if part else None
     if part is None or stage is None:
         return None
-    protocol = annotator.campaign.config.study.protocol
+    protocol = voter.campaign.config.study.protocol
     return Page(stage, stage.form(protocol, part), protocol)
 
 
-def ask_last_questions(annotator: Annotator, outcome: Outcome) -> bool:
+def ask_last_questions(voter: Voter, outcome: Outcome) -> bool:
     """Bring somebody whose votes are done to the last questions, if there are some that they have not answered; return
     whether they are there.
     """
     if outcome not in _ASKED_AFTER:
         return False
-    parts = Participation.objects.filter(annotator=annotator)
-    if next_stage(Stage.VOTES, annotator.campaign.config.study.protocol) == Stage.LAST_QUESTIONS:
+    parts = Participation.objects.filter(voter=voter)
+    if next_stage(Stage.VOTES, voter.campaign.config.study.protocol) == Stage.LAST_QUESTIONS:
         parts.filter(stage=Stage.VOTES).update(stage=Stage.LAST_QUESTIONS)
     return parts.filter(stage=Stage.LAST_QUESTIONS).exists()
 
 
-def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page | None:
+def go_on(voter: Voter, stage: str, posted: Mapping[str, str]) -> Page | None:
     """Take what somebody answered on the page of a stage. Safe to repeat.
 
     Returns:
         The same page, if something was refused or it must be tried again; None otherwise: they are somewhere else now.
     """
     with transaction.atomic():
-        study = locked_study(annotator.campaign_id)
-        part = _locked(annotator=annotator)
+        study = locked_study(voter.campaign_id)
+        part = _locked(voter=voter)
         at = page_of(part.stage) if part else None
         # From a second page, or sent again: they have gone on since.
         if part is None or at is None or at.name != stage or (part.outcome and stage != Stage.LAST_QUESTIONS):
@@ -430,8 +430,8 @@ def _set_out(part: Participation) -> Stage:
         if now.stage == Stage.ARRIVAL:
             _move(now, study, next_stage(Stage.ARRIVAL, study.protocol))
         elif now.placed_at is None and not limits.take(now, study):
-            if now.annotator.votes_cast:
-                completion.end_of(now.annotator, Outcome.NOTHING_LEFT)
+            if now.voter.votes_cast:
+                completion.end_of(now.voter, Outcome.NOTHING_LEFT)
                 _put(now, next_stage(Stage.VOTES, study.protocol))
             else:
                 _end(now, Outcome.FULL)
@@ -441,7 +441,7 @@ def _set_out(part: Participation) -> Stage:
 
 
 def _end(part: Participation, outcome: Outcome) -> None:
-    completion.end_of(part.annotator, outcome)
+    completion.end_of(part.voter, outcome)
     _put(part, Stage.END)
 
 
@@ -451,10 +451,10 @@ def _put(part: Participation, stage: Stage) -> None:
 
 
 def _locked(**which: Any) -> Participation | None:
-    whole = Participation.objects.select_related("annotator", "campaign").filter(**which)
+    whole = Participation.objects.select_related("voter", "campaign").filter(**which)
     part = whole.select_for_update(no_key=True, of=("self",)).first()
     if part is not None:
-        part.annotator.campaign = part.campaign
+        part.voter.campaign = part.campaign
     return part
 
 

@@ -80,9 +80,9 @@ RATES = {
     "sign-in-address": "60/5 minute",
     # By address. A lecture hall behind one address joins at once, each person perhaps a few times.
     "join": "600/minute",
-    # By annotator. Ten a second is a person in a great hurry; each vote may be sent twice.
+    # By voter. Ten a second is a person in a great hurry; each vote may be sent twice.
     "votes": "150/10 second",
-    # By annotator: pages that connect again and again.
+    # By voter: pages that connect again and again.
     "sockets": "60/minute",
     # By researcher.
     "forms": "120/minute",

@@ -1,7 +1,7 @@
 """How often somebody may do something: in memory embedded, in Redis where several processes share the counting. A few
 rates are counted by each process for itself (`settings.environment.PER_PROCESS`).
 
-    limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
+    limits.spend("votes", voter.pk)     raises TooMany beyond the rate
     limits.spend_each(("votes", 1), ("forms", 2))     several at once
     limits.check_each(("votes", 1), ("forms", 2))     the same, without counting
     @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429

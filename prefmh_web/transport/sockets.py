@@ -222,9 +222,9 @@ def voters(campaign_id: int) -> str:
     return f"voters.{campaign_id}"
 
 
-def voter(annotator_id: int) -> str:
-    """The group of one annotator's open pages."""
-    return f"voter.{annotator_id}"
+def voter(voter_id: int) -> str:
+    """The group of one voter's open pages."""
+    return f"voter.{voter_id}"
 
 
 def watchers(campaign_id: int) -> str:

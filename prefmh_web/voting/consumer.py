@@ -11,7 +11,7 @@ from datetime import timedelta
 from channels.db import database_sync_to_async
 
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Comparison
+from prefmh_web.campaigns.models import Comparison, Voter
 from prefmh_web.participants import stages
 from prefmh_web.transport import rate_limits, sockets
 from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, LiveConsumer
@@ -34,7 +34,7 @@ _A_MOMENT_S = 0.1
 class VotingConsumer(LiveConsumer):
     """One open voting page."""
 
-    annotator: Annotator
+    voter: Voter
     is_waiting = False
     _is_admitted = _is_closing = False
     _sent = status = ""
@@ -44,17 +44,17 @@ class VotingConsumer(LiveConsumer):
         # Accepted first: a refused handshake would make htmx try again for ever, a close code does not.
         await self.accept()
         try:
-            annotator = await self._who()
+            voter = await self._who()
         except rate_limits.TooMany:
             await self._turn_away(TOO_OFTEN)
             return
-        if annotator is None:
+        if voter is None:
             await self._turn_away(NOT_ALLOWED)
             return
-        self.annotator, self._is_admitted = annotator, True
+        self.voter, self._is_admitted = voter, True
         self._showing, self._woken = asyncio.Lock(), asyncio.Event()
         # First the group, then the record: what changes between the two arrives as a nudge.
-        await self.join(sockets.voter(self.annotator.pk))
+        await self.join(sockets.voter(self.voter.pk))
         if not await self._arrive():
             await self._turn_away(NOT_ALLOWED)
             return
@@ -73,7 +73,7 @@ class VotingConsumer(LiveConsumer):
             await self._turn_away(TOO_OFTEN)
             return
         except (ResponseError, Comparison.DoesNotExist) as error:
-            logger.info("annotator %s sent a bad message: %s", self.annotator.pk, error)
+            logger.info("voter %s sent a bad message: %s", self.voter.pk, error)
             await self._turn_away(BAD_MESSAGE)
 
     async def disconnect(self, code):
@@ -81,7 +81,7 @@ class VotingConsumer(LiveConsumer):
         if self._is_admitted:
             await self._depart(leases.FAREWELL_GRACE if code in FAREWELLS else leases.ORPHAN_GRACE)
             if code in FAREWELLS:
-                _release_later(self.annotator)
+                _release_later(self.voter)
 
     async def leave(self) -> None:
         await super().leave()
@@ -90,8 +90,8 @@ class VotingConsumer(LiveConsumer):
 
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
-        if event["group"] != sockets.voter(self.annotator.pk):
-            room_of(self.annotator.campaign_id).nudge()
+        if event["group"] != sockets.voter(self.voter.pk):
+            room_of(self.voter.campaign_id).nudge()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
         elif await self._arrive():
             await self._send_next_screen()
@@ -120,12 +120,12 @@ class VotingConsumer(LiveConsumer):
             if self._is_closing:
                 return
             screen, html = await self._respond_and_look(response)
-            if screen.annotator.removed_at:
+            if screen.voter.removed_at:
                 await self._turn_away(NOT_ALLOWED)
                 return
             if response or html != self._sent:
                 await self.send(html)
-            self._sent, self.status = html, screen.annotator.campaign.status
+            self._sent, self.status = html, screen.voter.campaign.status
             self.says_held_up = bool(screen.context["is_held_up"]) if screen.standing == "waiting" else None
             # Resting, people are asked again when they say so; done, never.
             await self._wait_or_not(screen.standing not in ("pair", "resting", "done"))
@@ -134,42 +134,42 @@ class VotingConsumer(LiveConsumer):
         # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.
         if is_waiting and not self.is_waiting:
             self.is_waiting = True
-            await room_of(self.annotator.campaign_id).enter(self)
+            await room_of(self.voter.campaign_id).enter(self)
         elif self.is_waiting and not is_waiting:
             self.is_waiting = False
-            await room_of(self.annotator.campaign_id).leave(self)
+            await room_of(self.voter.campaign_id).leave(self)
 
     @database_sync_to_async
     def _respond_and_look(self, response: Response | None) -> tuple[Screen, str]:
         if response is None:
-            screen = screen_for(self.annotator.pk)
+            screen = screen_for(self.voter.pk)
         else:
-            rate_limits.spend("votes", self.annotator.pk)
-            screen = screen_after(response, self.annotator)
+            rate_limits.spend("votes", self.voter.pk)
+            screen = screen_after(response, self.voter)
         return screen, screen.html()
 
     @database_sync_to_async
-    def _who(self) -> Annotator | None:
-        annotator = admission.voter_by(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
-        if annotator:
-            rate_limits.spend("sockets", annotator.pk)
-        return annotator
+    def _who(self) -> Voter | None:
+        voter = admission.voter_at_votes(self.scope["session"], self.scope["url_route"]["kwargs"]["token"])
+        if voter:
+            rate_limits.spend("sockets", voter.pk)
+        return voter
 
     @database_sync_to_async
     def _arrive(self) -> bool:
-        leases.adopt(self.annotator)
-        return presence.set_present(self.annotator, True)
+        leases.adopt(self.voter)
+        return presence.set_present(self.voter, True)
 
     @database_sync_to_async
     def _depart(self, grace: timedelta) -> None:
-        presence.set_present(self.annotator, False)
-        stages.leave(self.annotator)
-        leases.orphan(self.annotator, grace)
+        presence.set_present(self.voter, False)
+        stages.leave(self.voter)
+        leases.orphan(self.voter, grace)
 
     async def _stay_present(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            code = await presence.renewed(self.annotator, self.scope["session"].session_key)
+            code = await presence.renewed(self.voter, self.scope["session"].session_key)
             if code is not None:
                 await self._turn_away(code)
 
@@ -178,16 +178,16 @@ class VotingConsumer(LiveConsumer):
 _releasing: set[asyncio.Task] = set()
 
 
-def _release_later(annotator: Annotator) -> None:
+def _release_later(voter: Voter) -> None:
     """Give a person's pair back once the grace is over, if no page of theirs is there by then.
 
     Should this process end before, the sweep does it.
     """
-    asyncio.get_running_loop().call_later(leases.FAREWELL_GRACE.total_seconds() + _A_MOMENT_S, _release, annotator)
+    asyncio.get_running_loop().call_later(leases.FAREWELL_GRACE.total_seconds() + _A_MOMENT_S, _release, voter)
 
 
-def _release(annotator: Annotator) -> None:
-    task = asyncio.ensure_future(database_sync_to_async(leases.release)(annotator))
+def _release(voter: Voter) -> None:
+    task = asyncio.ensure_future(database_sync_to_async(leases.release)(voter))
     _releasing.add(task)
     task.add_done_callback(_releasing.discard)
 

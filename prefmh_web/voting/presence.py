@@ -24,7 +24,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import open_comparisons, openings
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.models import Campaign, Voter
 from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN, among, set_within
 from prefmh_web.voting import admission
@@ -40,22 +40,22 @@ _LOOK_AT_MOST_EVERY_S = 0.1
 _LOOK_AT_LEAST_EVERY_S = 10
 
 
-def set_present(annotator: Annotator, is_present: bool) -> bool:
+def set_present(voter: Voter, is_present: bool) -> bool:
     """Note that a page of this person is open, for a while; or that it has closed.
 
     Returns:
         False when their access has been withdrawn; nothing is noted then.
     """
-    is_admitted = _note(annotator.pk, timezone.now() + PRESENCE if is_present else None)
-    sockets.nudge(sockets.watchers(annotator.campaign_id))
+    is_admitted = _note(voter.pk, timezone.now() + PRESENCE if is_present else None)
+    sockets.nudge(sockets.watchers(voter.campaign_id))
     return is_admitted
 
 
-def _note(annotator_id: int, until: datetime | None) -> bool:
-    return bool(Annotator.objects.filter(pk=annotator_id, removed_at__isnull=True).update(online_until=until))
+def _note(voter_id: int, until: datetime | None) -> bool:
+    return bool(Voter.objects.filter(pk=voter_id, removed_at__isnull=True).update(online_until=until))
 
 
-async def renewed(annotator: Annotator, session_key: str | None) -> int | None:
+async def renewed(voter: Voter, session_key: str | None) -> int | None:
     """Note that a page is still open.
 
     Args:
@@ -69,7 +69,7 @@ async def renewed(annotator: Annotator, session_key: str | None) -> int | None:
     together = _together.get(loop)
     if together is None:
         together = _together[loop] = _Together(loop)
-    return await together.code_for(annotator, session_key)
+    return await together.code_for(voter, session_key)
 
 
 class _Together:
@@ -77,14 +77,14 @@ class _Together:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._pages: dict[tuple[int, str | None], Annotator] = {}
+        self._pages: dict[tuple[int, str | None], Voter] = {}
         self._found = loop.create_task(self._renew())
 
-    async def code_for(self, annotator: Annotator, session_key: str | None) -> int | None:
-        self._pages[annotator.pk, session_key] = annotator
+    async def code_for(self, voter: Voter, session_key: str | None) -> int | None:
+        self._pages[voter.pk, session_key] = voter
         # A page that closes meanwhile takes no other one along.
         found = await asyncio.shield(self._found)
-        return found[annotator.pk, session_key]
+        return found[voter.pk, session_key]
 
     async def _renew(self) -> dict[tuple[int, str | None], int | None]:
         await asyncio.sleep(_TOGETHER_S)
@@ -96,37 +96,37 @@ class _Together:
 _together: WeakKeyDictionary[asyncio.AbstractEventLoop, _Together] = WeakKeyDictionary()
 
 
-def _codes(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int, str | None], int | None]:
-    people = {annotator.pk: annotator for annotator in pages.values()}
+def _codes(pages: dict[tuple[int, str | None], Voter]) -> dict[tuple[int, str | None], int | None]:
+    people = {voter.pk: voter for voter in pages.values()}
     here = _renew(people)
     # Somebody who votes at this moment holds their row; nobody waits for a row while holding others.
     for pk in people.keys() - here:
         if _note(pk, timezone.now() + PRESENCE):
             here.add(pk)
-    sockets.nudge(*{sockets.watchers(annotator.campaign_id) for annotator in people.values()})
+    sockets.nudge(*{sockets.watchers(voter.campaign_id) for voter in people.values()})
     stored = sockets.contents({key for _, key in pages})
-    return {(pk, key): _code(annotator, pk in here, stored.get(key, {})) for (pk, key), annotator in pages.items()}
+    return {(pk, key): _code(voter, pk in here, stored.get(key, {})) for (pk, key), voter in pages.items()}
 
 
-def _renew(annotator_ids: Collection[int]) -> set[int]:
+def _renew(voter_ids: Collection[int]) -> set[int]:
     """Renew the presence of those who may be here and whose rows are free; return them."""
-    admitted = Annotator.objects.filter(among("pk", annotator_ids), removed_at__isnull=True)
+    admitted = Voter.objects.filter(among("pk", voter_ids), removed_at__isnull=True)
     with transaction.atomic():
         free = set(admitted.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
-        Annotator.objects.filter(among("pk", free)).update(online_until=timezone.now() + PRESENCE)
+        Voter.objects.filter(among("pk", free)).update(online_until=timezone.now() + PRESENCE)
     return free
 
 
-def _code(annotator: Annotator, is_here: bool, session: dict) -> int | None:
+def _code(voter: Voter, is_here: bool, session: dict) -> int | None:
     if not is_here:
         return NOT_ALLOWED
-    return None if admission.is_annotator(session, annotator) else TRY_AGAIN
+    return None if admission.is_voter(session, voter) else TRY_AGAIN
 
 
 class Page(Protocol):
     """What waits here: a consumer."""
 
-    annotator: Annotator
+    voter: Voter
     status: str
     says_held_up: bool | None
     """Whether it says that the next pair could not be made; None where that is not why it waits."""
@@ -190,7 +190,7 @@ class WaitingRoom:
             pages = list(self._pages)
             takers = await database_sync_to_async(_takers)(pages)
             for page in pages:
-                if page.annotator.pk in takers:
+                if page.voter.pk in takers:
                     page.wake()
             await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
 
@@ -199,12 +199,12 @@ def _takers(pages: list[Page]) -> set[int]:
     """Return who has something else to see now: a pair, a new chain, or another reason why there is none."""
     if not pages:
         return set()
-    campaign = pages[0].annotator.campaign
-    takers = open_comparisons.takers(campaign, [(page.annotator.pk, page.status) for page in pages])
-    waiting = [page.annotator.pk for page in pages if page.status == Campaign.Status.RUNNING]
+    campaign = pages[0].voter.campaign
+    takers = open_comparisons.takers(campaign, [(page.voter.pk, page.status) for page in pages])
+    waiting = [page.voter.pk for page in pages if page.status == Campaign.Status.RUNNING]
     takers |= openings.seekers(campaign, waiting)
     held_up = is_held_up(campaign)
-    outdated = {page.annotator.pk for page in pages if page.says_held_up not in (None, held_up)}
+    outdated = {page.voter.pk for page in pages if page.says_held_up not in (None, held_up)}
     return takers | outdated
 
 

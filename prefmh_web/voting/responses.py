@@ -15,7 +15,7 @@ from typing import Literal
 
 from prefmh_web.campaigns.engine import leases, locks, suspension
 from prefmh_web.campaigns.frozen import limits_of
-from prefmh_web.campaigns.models import Annotator, ReportReason, Side, Vote
+from prefmh_web.campaigns.models import ReportReason, Side, Vote, Voter
 from prefmh_web.participants import attention, limits
 
 # What the buttons of the screens send. The page sends “not-shown” in place of a vote where a picture does not load, and
@@ -48,34 +48,34 @@ class Response:
     is_translated: bool | None = None
     is_as_sent: bool = True
 
-    def respond(self, annotator: Annotator) -> None:
+    def respond(self, voter: Voter) -> None:
         """Do what the person asked for. Safe to repeat.
 
         Args:
-            annotator: is brought up to date.
+            voter: is brought up to date.
 
         Raises:
-            Comparison.DoesNotExist: the annotator was never shown this pair.
+            Comparison.DoesNotExist: the voter was never shown this pair.
         """
-        asked = limits_of(annotator.campaign)
+        asked = limits_of(voter.campaign)
         if self.lease is None:
-            leases.wake(annotator)
-            # The caller's annotator may be as old as its socket, and the person has perhaps voted on another page.
-            locks.refresh(annotator)
-        elif asked.has_checks and attention.has(self.lease, annotator):
-            attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
+            leases.wake(voter)
+            # The caller's voter may be as old as its socket, and the person has perhaps voted on another page.
+            locks.refresh(voter)
+        elif asked.has_checks and attention.has(self.lease, voter):
+            attention.answer(self.lease, voter, self.choice, self.elapsed_ms)
         elif self.choice is None:
-            leases.skip(self.lease, annotator, was_asked=self.is_as_sent)
+            leases.skip(self.lease, voter, was_asked=self.is_as_sent)
         else:
             page = {"layout": self.layout, "is_translated": self.is_translated}
-            keeps_late = partial(limits.takes_one_more, annotator.campaign) if asked.has_budget else None
-            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
+            keeps_late = partial(limits.takes_one_more, voter.campaign) if asked.has_budget else None
+            leases.answer(self.lease, voter, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
         if self.lease and not self.is_shown:
-            suspension.report(self.lease, annotator, ReportReason.NOT_SHOWN)
+            suspension.report(self.lease, voter, ReportReason.NOT_SHOWN)
 
 
 def response_in(fields: Mapping[str, object]) -> Response:
-    """Read one message from an annotator's page, by socket or by form post.
+    """Read one message from a voter's page, by socket or by form post.
 
     Raises:
         ResponseError: a field is not what a page of ours would send; the message names it.

@@ -33,7 +33,7 @@ from django.utils.translation import get_language
 from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.engine.locks import together
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Lease, Side, Voter
 from prefmh_web.campaigns.objects import MARKS, NAMES, Pair, leased_pair, shown
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.config import Outcome
@@ -71,7 +71,7 @@ class Screen:
         how_far: what stands below.
     """
 
-    annotator: Annotator
+    voter: Voter
     lease: Lease | None
     check: Check | None
     outcome: Outcome | None
@@ -91,16 +91,16 @@ class Screen:
             return "pair"
         if self.outcome:
             return "done"
-        if not self.annotator.campaign.is_running:
-            return self.annotator.campaign.status
-        return "resting" if self.annotator.resting else "waiting"
+        if not self.voter.campaign.is_running:
+            return self.voter.campaign.status
+        return "resting" if self.voter.resting else "waiting"
 
     @cached_property
     def context(self) -> Mapping[str, Any]:
         """What its template, `templates/voting/screens/<name>.html`, gets as `shown`. At the end of a part, asking for
         it settles how the part ended.
         """
-        campaign = self.annotator.campaign
+        campaign = self.voter.campaign
         if self.lease:
             return _pair(self.lease, leased_pair(self.lease, campaign), campaign)
         if self.check:
@@ -108,8 +108,8 @@ class Screen:
             return _pair(self.check, attention.shown_pair(self.check, campaign), campaign) | told
         asked = limits_of(campaign)
         if self.outcome:
-            end = completion.end_of(self.annotator, self.outcome)
-            more = asked.recruiter.knows_people and stages.ask_last_questions(self.annotator, end.outcome)
+            end = completion.end_of(self.voter, self.outcome)
+            more = asked.recruiter.knows_people and stages.ask_last_questions(self.voter, end.outcome)
             return {"end": end, "votes": self.how_far.votes, "is_asked_more": more}
         config = started_campaign(campaign).config
         return {
@@ -122,7 +122,7 @@ class Screen:
 
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""
-        with translation.override(started_campaign(self.annotator.campaign).config.language):
+        with translation.override(started_campaign(self.voter.campaign).config.language):
             return html_of(self.name, self.standing, self.context, self.how_far)
 
     @property
@@ -138,51 +138,51 @@ def _pair(key_of: Lease | Check, pair: Pair, campaign: Campaign) -> dict[str, An
     }
 
 
-def screen_for(annotator_id: int) -> Screen:
-    """Return what to show, leasing a question to the annotator if there is one for them."""
-    return _look(locks.person(annotator_id))
+def screen_for(voter_id: int) -> Screen:
+    """Return what to show, leasing a question to the voter if there is one for them."""
+    return _look(locks.person(voter_id))
 
 
-def screen_after(response: Response, annotator: Annotator) -> Screen:
+def screen_after(response: Response, voter: Voter) -> Screen:
     """Do what a response asks, and return what to show then: in one transaction, since most responses are votes, and
     what a vote costs is paid by a person who waits.
 
     Raises:
-        Comparison.DoesNotExist: the annotator was never shown what the response is about.
+        Comparison.DoesNotExist: the voter was never shown what the response is about.
     """
 
     def respond_and_look() -> Screen:
-        response.respond(annotator)
-        return _look(annotator)
+        response.respond(voter)
+        return _look(voter)
 
     try:
         screen, has_passed_over = together(respond_and_look)
     except IntegrityError:
         # Another page of the same person was as quick. Alone, both find what there is; a response may be repeated.
-        response.respond(annotator)
-        return screen_for(annotator.pk)
+        response.respond(voter)
+        return screen_for(voter.pk)
     # One more look, which waits for what somebody else held at that moment.
-    return screen_for(annotator.pk) if has_passed_over else screen
+    return screen_for(voter.pk) if has_passed_over else screen
 
 
-def _look(annotator: Annotator) -> Screen:
+def _look(voter: Voter) -> Screen:
     """Return the screen of somebody whom the engine has just read with their campaign."""
-    campaign, started = annotator.campaign, started_campaign(annotator.campaign)
+    campaign, started = voter.campaign, started_campaign(voter.campaign)
     asked, lease, check, minutes = started.limits, None, None, None
     if asked.ends_parts:
-        minutes = limits.minutes_done(annotator)
-    if asked.ends_parts and (limits.reached(annotator, minutes) or limits.has_ended(annotator)):
+        minutes = limits.minutes_done(voter)
+    if asked.ends_parts and (limits.reached(voter, minutes) or limits.has_ended(voter)):
         # The pair on the screen may still be answered.
-        lease = leases.live_lease_of(annotator) if annotator.holds_a_lease else None
-    elif annotator.holds_a_lease or not asked.has_checks or (check := attention.due(annotator)) is None:
-        lease = leases.take(annotator, asked.votes_each)
+        lease = leases.live_lease_of(voter) if voter.holds_a_lease else None
+    elif voter.holds_a_lease or not asked.has_checks or (check := attention.due(voter)) is None:
+        lease = leases.take(voter, asked.votes_each)
         if asked.wait_minutes is not None:
-            limits.note_wait(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
-    outcome = None if lease or check else completion.outcome_due(annotator)
+            limits.note_wait(voter, is_waiting=not (lease or voter.resting or voter.removed_at))
+    outcome = None if lease or check else completion.outcome_due(voter)
     config = started.config
     percent = _percent(campaign, None if started.config.is_elastic else config.chains * config.steps)
-    how_far = Progress(annotator.votes_cast, percent, asked.votes_each, minutes, asked.active_minutes)
-    return Screen(annotator, lease, check, outcome, how_far)
+    how_far = Progress(voter.votes_cast, percent, asked.votes_each, minutes, asked.active_minutes)
+    return Screen(voter, lease, check, outcome, how_far)
 
 
 def _percent(campaign: Campaign, steps: int | None) -> int:

@@ -27,7 +27,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.events import LONGEST_REPORT
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, ReportReason, Side
+from prefmh_web.campaigns.models import Campaign, Comparison, Invitation, Lease, ReportReason, Side, Voter
 from prefmh_web.campaigns.monitoring.judging import waits_in
 from prefmh_web.campaigns.objects import Pair, leased_pair, own_pair, shown
 from prefmh_web.objects import media
@@ -67,16 +67,16 @@ def _page(view: View) -> View:
 
 
 def _of_voters(view: View) -> View:
-    """Give a view the token of the link and the annotator that the browser is, in place of an invitation. Who has not
+    """Give a view the token of the link and the voter that the browser is, in place of an invitation. Who has not
     joined is sent to the first page.
     """
 
     @wraps(view)
     def of_voters(request: HttpRequest, invitation: Invitation, **rest: object) -> HttpResponseBase:
-        annotator = admission.annotator_by(request.session, invitation)
-        if annotator is None:
+        voter = admission.voter_by(request.session, invitation)
+        if voter is None:
             return redirect("voting:welcome", token=invitation.token)
-        return view(request, invitation.token, annotator, **rest)
+        return view(request, invitation.token, voter, **rest)
 
     return of_voters
 
@@ -98,13 +98,13 @@ def welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
         if request.method == "POST":
             joined = admission.join(request.session, invitation, arrival, consent.answer_in(request.POST))
             return _joined(invitation.token) if joined else redirect("voting:welcome", token=invitation.token)
-        annotator = admission.demand_admission(request.session, invitation, arrival)
+        voter = admission.demand_admission(request.session, invitation, arrival)
     except joining.NotAdmitted as reason:
         context = {"reason": reason, "has_nothing_left": isinstance(reason, admission.NothingLeft), "arrival": arrival}
         return render(request, "voting/not_admitted.html", context, status=403)
     except admission.PartEnded as part:
         return render(request, "voting/part_ended.html", {"end": part.end, **_asked(invitation.campaign)})
-    page = render(request, "voting/welcome.html", _about(invitation, annotator))
+    page = render(request, "voting/welcome.html", _about(invitation, voter))
     return _kept(page, arrival, invitation) if arrival and recruiter.is_open else page
 
 
@@ -165,12 +165,12 @@ def _asked(campaign: Campaign) -> dict[str, object]:
     return {"consent": rendered(text), "version": consent.version_of(text)} if text else {}
 
 
-def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, object]:
+def _about(invitation: Invitation, voter: Voter | None) -> dict[str, object]:
     campaign = invitation.campaign
     started = started_campaign(campaign)
     return {
-        **(_asked(campaign) if consent.is_needed(annotator, campaign.config.study) else {}),
-        "is_back": annotator is not None,
+        **(_asked(campaign) if consent.is_needed(voter, campaign.config.study) else {}),
+        "is_back": voter is not None,
         **_panelist(invitation),
         "campaign": campaign,
         "instructions": campaign.config.instructions,
@@ -194,14 +194,14 @@ def _panelist(invitation: Invitation) -> dict[str, object]:
 
 
 @_voters_page
-def vote(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
+def vote(request: HttpRequest, token: str, voter: Voter) -> HttpResponse:
     """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
     if request.method == "POST":
-        rate_limits.spend("votes", annotator.pk)
-        if not stages.has_come_to_votes(annotator):
+        rate_limits.spend("votes", voter.pk)
+        if not stages.has_come_to_votes(voter):
             return redirect("voting:stage", token=token)
         try:
-            response_in(request.POST).respond(annotator)
+            response_in(request.POST).respond(voter)
         except ResponseError as error:
             return render(request, "voting/bad_response.html", {"error": error, "token": token}, status=400)
         except Comparison.DoesNotExist as error:
@@ -210,39 +210,39 @@ def vote(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse
     if request.method == "HEAD":
         # Whoever asks only whether the page is there holds no pair.
         return HttpResponse()
-    if consent.is_needed(annotator, annotator.campaign.config.study):
+    if consent.is_needed(voter, voter.campaign.config.study):
         return redirect("voting:welcome", token=token)
-    was_sent = limits_of(annotator.campaign).recruiter.knows_people
-    if was_sent and stages.arrive(annotator) != Stage.VOTES:
+    was_sent = limits_of(voter.campaign).recruiter.knows_people
+    if was_sent and stages.arrive(voter) != Stage.VOTES:
         return redirect("voting:stage", token=token)
-    leases.wake(annotator)
+    leases.wake(voter)
     context = {
-        "screen": screen_for(annotator.pk),
+        "screen": screen_for(voter.pk),
         "token": token,
         "may_withdraw": was_sent,
-        "may_undo": annotator.campaign.config.answering.undo,
+        "may_undo": voter.campaign.config.answering.undo,
     }
     return render(request, "voting/vote.html", context)
 
 
 @_voters_page
-def stage(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
+def stage(request: HttpRequest, token: str, voter: Voter) -> HttpResponse:
     """Show the stage at which somebody is, before the votes or after them, and take what they answer."""
-    if consent.is_needed(annotator, annotator.campaign.config.study):
+    if consent.is_needed(voter, voter.campaign.config.study):
         return redirect("voting:welcome", token=token)
-    if stages.arrive(annotator) == Stage.VOTES:
+    if stages.arrive(voter) == Stage.VOTES:
         return redirect("voting:vote", token=token)
     if request.method == "POST":
-        rate_limits.spend("votes", annotator.pk)
-        page = stages.go_on(annotator, request.POST.get("stage", ""), request.POST)
+        rate_limits.spend("votes", voter.pk)
+        page = stages.go_on(voter, request.POST.get("stage", ""), request.POST)
         if page is None:
             return redirect("voting:stage", token=token)
-    elif (page := stages.page(annotator)) is None:
+    elif (page := stages.page(voter)) is None:
         # Their part has ended: the first page tells how.
         return redirect("voting:welcome", token=token)
     context = {"page": page, "token": token}
     if isinstance(page.form, PracticeForm):
-        exercise, campaign = page.form.exercise, annotator.campaign
+        exercise, campaign = page.form.exercise, voter.campaign
 
         def address(side: Side) -> str:
             return reverse("voting:practice-picture", args=[token, exercise.number, side])
@@ -258,19 +258,19 @@ def withdraw(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     """Ask somebody who was sent by a platform whether they want to leave for good, and let them. Whoever has left may
     still choose to be forgotten.
     """
-    recruiter, annotator = limits_of(invitation.campaign).recruiter, admission.leaver_by(request.session, invitation)
-    if annotator is None or not recruiter.knows_people:
+    recruiter, voter = limits_of(invitation.campaign).recruiter, admission.leaver_by(request.session, invitation)
+    if voter is None or not recruiter.knows_people:
         return redirect("voting:welcome", token=invitation.token)
     if request.method != "POST":
-        is_owed = payments.would_be_owed(annotator)
+        is_owed = payments.would_be_owed(voter)
         context = {"token": invitation.token, "is_owed": is_owed, "has_id": not recruiter.is_open}
         return render(request, "voting/withdraw.html", context)
-    is_owed, wish = payments.would_be_owed(annotator), request.POST.get("erase")
+    is_owed, wish = payments.would_be_owed(voter), request.POST.get("erase")
     # The code is on this page for the last time, if they want to be forgotten.
-    end, erased = completion.withdraw(annotator), None
+    end, erased = completion.withdraw(voter), None
     if wish:
         scope = Scope.PARTICIPANT if "everywhere" in request.POST else Scope.PARTICIPATION
-        erased = erasure.erase(annotator, scope, is_forced=wish == "now")
+        erased = erasure.erase(voter, scope, is_forced=wish == "now")
     if is_owed and wish == "now":
         # Nobody could tell any more whom to pay for it.
         end = replace(end, code="", address="", is_paid=False)
@@ -300,17 +300,17 @@ class ProblemForm(forms.Form):
 
 
 @_voters_page
-def report(request: HttpRequest, token: str, annotator: Annotator, lease: UUID) -> HttpResponse:
+def report(request: HttpRequest, token: str, voter: Voter, lease: UUID) -> HttpResponse:
     """Ask what is wrong with a pair; who says so skips it."""
     form = ProblemForm(request.POST if request.method == "POST" else None)
     if request.method != "POST" or not form.is_valid():
         return render(request, "voting/report.html", {"form": form, "token": token})
-    rate_limits.spend("votes", annotator.pk)
+    rate_limits.spend("votes", voter.pk)
     try:
-        Response(lease).respond(annotator)
+        Response(lease).respond(voter)
     except Comparison.DoesNotExist as error:
         raise Http404("This pair was never shown to you.") from error
-    suspension.report(lease, annotator, **form.cleaned_data)
+    suspension.report(lease, voter, **form.cleaned_data)
     return redirect("voting:vote", token=token)
 
 
@@ -320,23 +320,23 @@ def picture(request: HttpRequest, lease: UUID, side: str) -> HttpResponse:
 
     Named by the lease, because an object's own number would tell which of the two is the proposal.
     """
-    annotator, pair = _pair_of(lease)
-    joined = admission.annotator_in(request.session, annotator.campaign_id)
-    if joined is None or joined.pk != annotator.pk:
+    voter, pair = _pair_of(lease)
+    joined = admission.voter_in(request.session, voter.campaign_id)
+    if joined is None or joined.pk != voter.pk:
         raise PermissionDenied
-    return _picture_of(request, annotator.campaign, pair, side)
+    return _picture_of(request, voter.campaign, pair, side)
 
 
-def _pair_of(key: UUID) -> tuple[Annotator, Pair]:
+def _pair_of(key: UUID) -> tuple[Voter, Pair]:
     pairs = Lease.objects.select_related("comparison__current__campaign", "comparison__proposal__campaign")
-    if lease := pairs.select_related("annotator__campaign").filter(key=key).first():
-        return lease.annotator, leased_pair(lease, lease.annotator.campaign)
+    if lease := pairs.select_related("voter__campaign").filter(key=key).first():
+        return lease.voter, leased_pair(lease, lease.voter.campaign)
     # A trial between two pairs stands in the place of one.
     check = attention.by_key(key)
     if check is None:
         raise Http404("There is no such pair.")
-    annotator = check.participation.annotator
-    return annotator, attention.shown_pair(check, annotator.campaign)
+    voter = check.participation.voter
+    return voter, attention.shown_pair(check, voter.campaign)
 
 
 def _picture_of(request: HttpRequest, campaign: Campaign, pair: Pair, side: str) -> HttpResponse:
@@ -347,8 +347,8 @@ def _picture_of(request: HttpRequest, campaign: Campaign, pair: Pair, side: str)
 def practice_picture(request: HttpRequest, token: str, number: str, side: str) -> HttpResponse:
     """Send the picture of one side of a pair to practise on, to those who take part."""
     invitation = admission.invitation_by(token)
-    annotator = admission.annotator_by(request.session, invitation) if invitation else None
-    pairs = annotator.campaign.config.study.protocol.practice if annotator else ()
-    if annotator is None or int(number) >= len(pairs):
+    voter = admission.voter_by(request.session, invitation) if invitation else None
+    pairs = voter.campaign.config.study.protocol.practice if voter else ()
+    if voter is None or int(number) >= len(pairs):
         raise Http404("There is no such pair.")
-    return _picture_of(request, annotator.campaign, own_pair(pairs[int(number)], annotator.campaign), side)
+    return _picture_of(request, voter.campaign, own_pair(pairs[int(number)], voter.campaign), side)

@@ -115,7 +115,7 @@ class Trial:
     which: float = 0
 
 
-def check_after(seed: int, annotator: int, votes: int, shares: Shares, golds: int = 0) -> Trial | None:
+def check_after(seed: int, voter: int, votes: int, shares: Shares, golds: int = 0) -> Trial | None:
     """Return the trial that a person is given after so many votes; None if the next pair follows at once.
 
     Everybody meets the gold pairs in one order of the campaign, and all of them before one comes again: the k-th that a
@@ -123,18 +123,18 @@ def check_after(seed: int, annotator: int, votes: int, shares: Shares, golds: in
 
     Args:
         seed: of the campaign.
-        annotator: the person's number in the record.
+        voter: the person's number in the record.
         votes: how many votes they have given.
         shares: how often each kind comes.
         golds: how many gold pairs there are; at least one if their share is not 0.
     """
     if shares.total == 0 or votes == 0:
         return None
-    comes, side, which = stream(seed, annotator, votes, Purpose.CHECKS).random(3)
+    comes, side, which = stream(seed, voter, votes, Purpose.CHECKS).random(3)
     kind = _kind(comes, shares)
     if kind is None:
         return None
-    gold = _gold(seed, annotator, votes, shares, golds) if kind == "gold" else None
+    gold = _gold(seed, voter, votes, shares, golds) if kind == "gold" else None
     return Trial(kind, "first" if side < 0.5 else "second", gold, float(which))
 
 
@@ -146,8 +146,8 @@ def _kind(comes: float, shares: Shares) -> Kind | None:
     return "repeat" if comes < shares.total else None
 
 
-def _gold(seed: int, annotator: int, votes: int, shares: Shares, golds: int) -> int:
-    earlier = (stream(seed, annotator, each, Purpose.CHECKS).random() for each in range(1, votes))
+def _gold(seed: int, voter: int, votes: int, shares: Shares, golds: int) -> int:
+    earlier = (stream(seed, voter, each, Purpose.CHECKS).random() for each in range(1, votes))
     seen = sum(_kind(comes, shares) == "gold" for comes in earlier)
     # People are numbered from 1, so that stream is free: the order is the campaign's.
     ranks = stream(seed, 0, 0, Purpose.CHECKS).random(golds)

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 import sampler
 from prefmh_web import config as configs
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Judge, State, columns_of
+from prefmh_web.campaigns.models import Campaign, Chain, Judge, State, Voter, columns_of
 
 OBJECTS, CHAINS, PEOPLE = 1000, 10, 40
 # Seconds between two votes.
@@ -50,7 +50,7 @@ _STEPS = """
 """
 _VOTES = """
     INSERT INTO campaigns_vote
-        (key, comparison_id, judge_id, annotator_id, number, proposal_side, chosen_side, elapsed_ms, layout, reason,
+        (key, comparison_id, judge_id, voter_id, number, proposal_side, chosen_side, elapsed_ms, layout, reason,
             cast_at)
     WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(votes)s)
     SELECT {key}, %(first)s + i / %(budget)s, %(judge)s, %(person)s + (i * 7) %% %(people)s, 1 + i %% %(budget)s,
@@ -101,7 +101,7 @@ def _make_campaign(steps: int, budget: int) -> Campaign:
     Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", max_votes=budget)
     states = State.objects.bulk_create(_state(campaign, place) for place in range(OBJECTS))
     Chain.objects.bulk_create(_chain(campaign, states, place, steps, length) for place in range(CHAINS))
-    Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(PEOPLE))
+    Voter.objects.bulk_create(Voter(campaign=campaign) for _ in range(PEOPLE))
     return campaign
 
 
@@ -148,7 +148,7 @@ def _fill(cursor, campaign: Campaign, votes: int, budget: int) -> None:
         "budget": budget,
         "first": first,
         "judge": campaign.judges.get().pk,
-        "person": campaign.annotators.earliest("pk").pk,
+        "person": campaign.voters.earliest("pk").pk,
         "people": PEOPLE,
     }
     cursor.execute(_VOTES.format(key=fields["key"], side=fields["side"], cast=cast), values)

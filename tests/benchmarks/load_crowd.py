@@ -1,4 +1,4 @@
-"""Many annotators in one process: sockets that vote at a human pace, and when what they sent was answered."""
+"""Many voters in one process: sockets that vote at a human pace, and when what they sent was answered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE_S = 120
 
 @dataclass(frozen=True)
 class Seat:
-    """Where one annotator votes, and the cookie by which the server knows them."""
+    """Where one voter votes, and the cookie by which the server knows them."""
 
     origin: str
     path: str
@@ -49,7 +49,7 @@ class Seen:
 
 
 class Crowd:
-    """Annotators on sockets, each of whom thinks for an exponential time before each vote and then tosses a coin."""
+    """Voters on sockets, each of whom thinks for an exponential time before each vote and then tosses a coin."""
 
     def __init__(self, seats: list[Seat], think_s: float, seed: int) -> None:
         self.seen = Seen()

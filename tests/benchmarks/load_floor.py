@@ -35,11 +35,11 @@ BEGIN;
 SELECT id, log_r0, uniform, verdict FROM floor.comparison
     WHERE id = (SELECT id FROM floor.place WHERE place = :place) FOR NO KEY UPDATE \\gset
 SELECT count(*) + 1 AS number FROM floor.vote WHERE comparison_id = :id \\gset
-INSERT INTO floor.vote (key, comparison_id, judge_id, annotator_id, number, proposal_side, chosen_side, elapsed_ms,
+INSERT INTO floor.vote (key, comparison_id, judge_id, voter_id, number, proposal_side, chosen_side, elapsed_ms,
     layout, reason, cast_at)
     VALUES (gen_random_uuid(), :id, {judge}, :voter, :number, 'first', 'second', 4000, '', '', now());
-UPDATE floor.lease SET ended_at = now(), ending = 'voted' WHERE annotator_id = -1 - :client_id AND ended_at IS NULL;
-INSERT INTO floor.lease (key, comparison_id, judge_id, annotator_id, proposal_side, issued_at, expires_at, is_orphan)
+UPDATE floor.lease SET ended_at = now(), ending = 'voted' WHERE voter_id = -1 - :client_id AND ended_at IS NULL;
+INSERT INTO floor.lease (key, comparison_id, judge_id, voter_id, proposal_side, issued_at, expires_at, is_orphan)
     VALUES (gen_random_uuid(), :id, {judge}, -1 - :client_id, 'first', now(), now() + interval '2 minutes', false);
 COMMIT;
 """

@@ -143,7 +143,7 @@ def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researc
     assert 0 < row["mean_p"] < 1
     agreed = compared = 0
     for vote in votes.filter(comparison__verdict__isnull=False):
-        for other in vote.comparison.votes.filter(annotator__isnull=False, number__isnull=False):
+        for other in vote.comparison.votes.filter(voter__isnull=False, number__isnull=False):
             compared += 1
             agreed += other.for_proposal == vote.for_proposal
     assert compared

@@ -21,7 +21,6 @@ import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import (
-    Annotator,
     Campaign,
     Chain,
     Comparison,
@@ -30,6 +29,7 @@ from prefmh_web.campaigns.models import (
     Membership,
     Side,
     Turn,
+    Voter,
     number_of,
 )
 from prefmh_web.campaigns.monitoring.progress import progress_of
@@ -247,7 +247,7 @@ def crowds_study(researcher, idle_tasks) -> Campaign:
 
 
 def take(campaign) -> Lease:
-    return leases.take(Annotator.objects.create(campaign=campaign))
+    return leases.take(Voter.objects.create(campaign=campaign))
 
 
 def page_of(researcher, campaign) -> str:
@@ -271,14 +271,14 @@ def test_skips_are_counted_by_judge_and_by_where_the_proposal_stood(researcher, 
 
 def _skip(crowds_study) -> str:
     lease = take(crowds_study)
-    leases.skip(lease.key, lease.annotator)
+    leases.skip(lease.key, lease.voter)
     return lease.proposal_side
 
 
 def test_a_pair_taken_back_from_somebody_removed_is_no_skip(crowds_study):
     lease = take(crowds_study)
-    Annotator.objects.filter(pk=lease.annotator_id).update(removed_at=timezone.now())
-    leases.withdraw([lease.annotator_id])
+    Voter.objects.filter(pk=lease.voter_id).update(removed_at=timezone.now())
+    leases.withdraw([lease.voter_id])
     assert progress_of(crowds_study).unanswered is None
 
 
@@ -320,10 +320,8 @@ def test_the_limits_leave_what_they_say(signed_in, finished):
     for place in (0, 1):
         found = listed(signed_in, finished, judge=place)
         assert found == placed(steps.filter(votes__judge__place=place, votes__number__isnull=False)) != set()
-    person = Annotator.objects.first()
-    assert (
-        listed(signed_in, finished, person=number_of(person)) == placed(steps.filter(votes__annotator=person)) != set()
-    )
+    person = Voter.objects.first()
+    assert listed(signed_in, finished, person=number_of(person)) == placed(steps.filter(votes__voter=person)) != set()
     assert listed(signed_in, finished, person=1_000) == set()
     slow = steps.filter(verdict__isnull=False).first()
     Comparison.objects.filter(pk=slow.pk).update(
@@ -344,7 +342,7 @@ def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(signed_in, fini
     table = page.split("<h3>Votes</h3>")[1]
     rows = re.findall(r"<tr>.*?</tr>", table.split("<tbody>")[1], flags=re.DOTALL)
     counted = step.votes.filter(number__isnull=False).order_by("number")
-    told = [(f"<td>{each.number}</td>", each.chosen_side, f"person {number_of(each.annotator)}") for each in counted]
+    told = [(f"<td>{each.number}</td>", each.chosen_side, f"person {number_of(each.voter)}") for each in counted]
     assert len(rows) == len(told) >= 2
     for row, words in zip(rows, told, strict=True):
         assert all(word in row for word in words)
@@ -357,13 +355,13 @@ def _plain(page: str) -> str:
 
 def test_the_uniform_stays_hidden_while_votes_are_out(signed_in, campaign):
     """Also once there is a vote; the export hides it as long."""
-    lease = leases.take(Annotator.objects.create(campaign=campaign))
+    lease = leases.take(Voter.objects.create(campaign=campaign))
     address = reverse("console:step", args=[campaign.pk, lease.comparison.chain.place, lease.comparison.step])
     for _ in range(2):
         page = signed_in.get(address).content.decode()
         assert "hidden until the step is decided" in page
         assert repr(lease.comparison.uniform) not in page
-        leases.answer(lease.key, lease.annotator, Side.FIRST, 0)
+        leases.answer(lease.key, lease.voter, Side.FIRST, 0)
         if Comparison.objects.get(pk=lease.comparison_id).verdict:
             break
 

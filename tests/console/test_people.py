@@ -19,7 +19,6 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import (
-    Annotator,
     Campaign,
     Chain,
     Comparison,
@@ -28,6 +27,7 @@ from prefmh_web.campaigns.models import (
     Membership,
     Side,
     Vote,
+    Voter,
     number_of,
 )
 from prefmh_web.config import Study
@@ -70,9 +70,9 @@ def numbers(browser, campaign, **query) -> list[int]:
     return [person.number for person in people_page(browser, campaign, **query).context["page"]]
 
 
-def at(name: str, campaign, annotator=None) -> str:
-    annotator = annotator or Annotator.objects.earliest("pk")
-    return reverse(f"console:{name}", args=[campaign.pk, number_of(annotator)])
+def at(name: str, campaign, voter=None) -> str:
+    voter = voter or Voter.objects.earliest("pk")
+    return reverse(f"console:{name}", args=[campaign.pk, number_of(voter)])
 
 
 def test_right_answers_of_gold_pairs_are_the_owners_until_the_end(owner, researcher, manager):
@@ -100,7 +100,7 @@ def test_each_person_has_a_row_with_what_they_gave(owner, researcher):
     ben = arrive(study, prolific("ben"))
     pair_of(ben, study)
     [first, second] = people_of(study)
-    votes = Vote.objects.filter(annotator=first.annotator)
+    votes = Vote.objects.filter(voter=first.voter)
     assert (first.votes, first.first) == (votes.count(), votes.filter(chosen_side="first").count())
     assert (first.skips, first.median_ms) == (1, 2000)
     passed = sum(check.is_passed is True for check in Check.objects.all())
@@ -123,7 +123,7 @@ def test_managers_see_numbers_only_and_nobody_else_sees_anything(study, manager,
     access.add_member(study, "mona", Membership.Role.MANAGER)
     viewer = django_user_model.objects.create_user("vera")
     access.add_member(study, "vera", Membership.Role.VIEWER)
-    number = Annotator.objects.get().pk
+    number = Voter.objects.get().pk
     for path in (reverse("console:people", args=[study.pk]), at("person", study)):
         page = browser_of(manager).get(path).content.decode()
         assert str(number) in page
@@ -152,12 +152,12 @@ def test_many_people_cost_no_more_statements_than_few(owner, researcher, campaig
         return len(statements)
 
     few = cost()
-    people = Annotator.objects.bulk_create([Annotator(campaign=shown) for _ in range(250)])
+    people = Voter.objects.bulk_create([Voter(campaign=shown) for _ in range(250)])
     if campaign_kind == "sent":
         ids = [Participant(owner=researcher, recruiter="prolific", external_id=f"p{each.pk}") for each in people]
         ids = Participant.objects.bulk_create(ids)
         pairs = zip(ids, people, strict=True)
-        Participation.objects.bulk_create(Participation(participant=p, campaign=shown, annotator=a) for p, a in pairs)
+        Participation.objects.bulk_create(Participation(participant=p, campaign=shown, voter=a) for p, a in pairs)
     assert cost() == few <= 16
     assert len(numbers(owner, shown)) == 100
     assert numbers(owner, shown, page="3") == list(range(201, 251))
@@ -184,13 +184,13 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
     anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))
     for browser in (anna, ben):
         vote(browser, study, times=5)
-    first, second = Annotator.objects.order_by("pk")
-    for annotator, seconds in ((first, 19), (second, 20)):
+    first, second = Voter.objects.order_by("pk")
+    for voter, seconds in ((first, 19), (second, 20)):
         now = timezone.now()
-        for place, cast in enumerate(Vote.objects.filter(annotator=annotator).order_by("pk")):
+        for place, cast in enumerate(Vote.objects.filter(voter=voter).order_by("pk")):
             Vote.objects.filter(pk=cast.pk).update(cast_at=now + timedelta(seconds=seconds * place))
     # Anna's fourth and fifth votes are each the fourth within 57 seconds; ben's fourth comes after a whole minute.
-    assert dict(fast_votes(study.annotators.all(), 3)) == {first.pk: 2}
+    assert dict(fast_votes(study.voters.all(), 3)) == {first.pk: 2}
     assert numbers(owner, study, flagged="on") == [1]
     assert pair_of(anna, study)
     rows = table(export_to(study, tmp_path), "voters.csv")

@@ -28,7 +28,7 @@ import sampler
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Side, Vote, Voter
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.proposals import scoring
@@ -128,14 +128,14 @@ def half_way(researcher, idle_tasks):
     config = make_config(space=STORIES, kernel=walk, chains=6, steps=20, burn_in=2)
     campaign = create_draft(owner=researcher, name="Openings", config=config, is_seed_typed=True)
     lifecycle.start(campaign)
-    people, rng = [Annotator.objects.create(campaign=campaign) for _ in range(4)], np.random.default_rng(7)
+    people, rng = [Voter.objects.create(campaign=campaign) for _ in range(4)], np.random.default_rng(7)
     while Vote.objects.count() < 190:
         idle_tasks()
         if lease := leases.take(person := people[int(rng.integers(3))]):
             side = Side(lease.proposal_side)
             leases.answer(lease.key, person, side if rng.random() < 0.6 else side.other, 900)
     late = Vote.objects.filter(comparison__verdict__isnull=False).first()
-    late.pk, late.key, late.number, late.annotator = None, uuid.uuid4(), None, people[3]
+    late.pk, late.key, late.number, late.voter = None, uuid.uuid4(), None, people[3]
     late.save()
     scoring.measure(campaign.pk)
     idle_tasks()
@@ -305,8 +305,8 @@ def test_time_left_comes_from_votes_and_not_from_steps_that_need_none(campaign, 
     # Ten votes in five minutes, the eleventh before; ten steps have taken 2.5 votes each, those of the open one apart.
     given = {"comparison": step, "judge": campaign.judges.get(place=0), "proposal_side": "left", "chosen_side": "left"}
     for number in range(1, 12):
-        person = Annotator.objects.create(campaign=campaign, online_until=now + timedelta(minutes=1))
-        Vote.objects.create(key=uuid.uuid4(), annotator=person, number=number, **given)
+        person = Voter.objects.create(campaign=campaign, online_until=now + timedelta(minutes=1))
+        Vote.objects.create(key=uuid.uuid4(), voter=person, number=number, **given)
     Vote.objects.filter(number=11).update(cast_at=now - timedelta(minutes=6))
     found = progress_of(Campaign.objects.get(pk=campaign.pk))
     assert (found.lately, found.answers, found.steps_left) == (10, 36, 40)

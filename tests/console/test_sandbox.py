@@ -12,7 +12,7 @@ from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns.frozen import plan_of
-from prefmh_web.campaigns.models import Annotator, Campaign, State, Vote
+from prefmh_web.campaigns.models import Campaign, State, Vote, Voter
 from tests.console.test_pages import OF_TEXTS, form
 from tests.participants.test_stages import PAIRS as PRACTICE
 from tests.support.campaigns import create_draft, make_config, make_draft, set_study
@@ -93,7 +93,7 @@ def test_the_whole_way_writes_nothing(signed_in, draft):
     # The negative control: a table that changes is seen.
     State.objects.filter(campaign=draft).first().delete()
     assert everything() != before
-    assert not Annotator.objects.exists()
+    assert not Voter.objects.exists()
     assert not Vote.objects.exists()
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.accounts.models import sign_in_path
-from prefmh_web.campaigns.models import Annotator
+from prefmh_web.campaigns.models import Voter
 from prefmh_web.console.views.common import TABS
 from tests.campaigns.engine.test_suspension import skip
 from tests.console.test_sandbox import STUDY
@@ -100,7 +100,7 @@ def test_pages_are_accessible(open_page, researcher):
         researcher, name="With stages", protocol=WHOLE | {"practice": PAIRS[:1]}, votes_each=1, codes=CODES_OF_ALL
     )
     check(f"{guided.get_absolute_url()}protocol/", f"{study.get_absolute_url()}people/")
-    number = Annotator.objects.filter(campaign=study).count()
+    number = Voter.objects.filter(campaign=study).count()
     check(f"{study.get_absolute_url()}people/{number}/", opened=True)
     study_to_be = make_draft(researcher)
     set_study(study_to_be, STUDY, ())

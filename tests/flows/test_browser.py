@@ -32,7 +32,7 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
     # N = 2 of two different people on one chain: each waits for the other, and goes on by itself. Whoever looks first
     # has a pair that one vote may settle, so that a few steps may be one person's alone.
     by_votes = Comparison.objects.filter(verdict__isnull=False, votes__isnull=False).distinct()
-    voters = Vote.objects.values("annotator").distinct()
+    voters = Vote.objects.values("voter").distinct()
     deadline = time.monotonic() + 60
     while by_votes.count() < 4 or voters.count() < 2:
         assert time.monotonic() < deadline
@@ -56,7 +56,7 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
     assert [row["number"] for row in rows if row["number"]]
     assert len(rows) == Vote.objects.count()
     assert {row["voter"] for row in rows} == {"1", "2"}
-    assert campaign.annotators.count() == 2
+    assert campaign.voters.count() == 2
     assert_replay_passes(path)
     assert_record_is_whole(campaign)
 

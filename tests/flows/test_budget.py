@@ -10,7 +10,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, locks
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Vote, Voter
 from prefmh_web.config import Outcome
 from prefmh_web.participants import limits, stages
 from prefmh_web.participants.joining import Arrival
@@ -50,9 +50,9 @@ class Crowd:
     def _newcomer(self) -> int:
         self.arrived += 1
         arrival = Arrival(f"person {self.arrived}", "first")
-        annotator = admission.join(SessionStore(), self.campaign.invitations.get(), arrival)
-        stages.arrive(Annotator.objects.select_related("campaign").get(pk=annotator.pk))
-        return annotator.pk
+        voter = admission.join(SessionStore(), self.campaign.invitations.get(), arrival)
+        stages.arrive(Voter.objects.select_related("campaign").get(pk=voter.pk))
+        return voter.pk
 
     def run(self) -> None:
         """Go on until the campaign is finished, and a little longer: everybody looks at their page once more."""
@@ -127,7 +127,7 @@ def test_a_campaign_whose_budget_fits_exactly_ends_by_itself_with_a_code_for_eve
     assert not Comparison.objects.filter(verdict=None).exists()
     assert not Lease.objects.filter(ended_at=None).exists()
     # Those who have gone without a vote are settled when the platform's time is over.
-    Annotator.objects.update(joined_at=timezone.now() - timedelta(minutes=61), online_until=None)
+    Voter.objects.update(joined_at=timezone.now() - timedelta(minutes=61), online_until=None)
     settle_parts()
     parts = Participation.objects.all()
     assert len(parts) == crowd.arrived > SEATS

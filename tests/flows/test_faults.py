@@ -211,7 +211,7 @@ def test_the_clock_moved_by_an_hour(busy, survives, hours):
         f"UPDATE campaigns_lease SET issued_at = issued_at - {by}, expires_at = expires_at - {by} "
         "WHERE ended_at IS NULL"
     )
-    busy.installation.query(f"UPDATE campaigns_annotator SET online_until = online_until - {by}")
+    busy.installation.query(f"UPDATE campaigns_voter SET online_until = online_until - {by}")
     survives()
 
 

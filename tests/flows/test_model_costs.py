@@ -16,7 +16,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.usage import PROPOSALS, why_reached
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.asker import Asker, answered
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Turn, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Event, ModelUsage, Side, Turn, Vote, Voter
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import create_draft, make_config, make_draft, registered, set_caps, started_now, swept
@@ -76,9 +76,9 @@ def written(owner, script: Script, settings, **fields) -> Campaign:
 
 def vote_on_all(campaign: Campaign, idle_tasks) -> None:
     """Vote on whatever is open, until there is no pair."""
-    annotator = Annotator.objects.create(campaign=campaign)
-    while lease := leases.take(annotator):
-        leases.answer(lease.key, annotator, Side.FIRST, 0)
+    voter = Voter.objects.create(campaign=campaign)
+    while lease := leases.take(voter):
+        leases.answer(lease.key, voter, Side.FIRST, 0)
         idle_tasks()
 
 
@@ -280,9 +280,9 @@ def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
     with pytest.raises(lifecycle.NotPossible, match="Whoever runs the site"):
         lifecycle.start(draft(researcher, by_model()))
     # People's campaigns start and go on.
-    annotator = Annotator.objects.create(campaign=of_people)
-    lease = leases.take(annotator)
-    leases.answer(lease.key, annotator, Side.FIRST, 0)
+    voter = Voter.objects.create(campaign=of_people)
+    lease = leases.take(voter)
+    leases.answer(lease.key, voter, Side.FIRST, 0)
     setattr(settings, variable, 10_000)
     lifecycle.resume(asks)
     assert now(asks).status == Campaign.Status.RUNNING

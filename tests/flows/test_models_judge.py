@@ -10,7 +10,7 @@ from django.db import connection
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Side, Turn, Vote, Voter
 from prefmh_web.transport import publishing
 from tests.flows.test_model_costs import by_model, endpoint, script
 from tests.support.campaigns import make_config, start_campaign
@@ -58,22 +58,22 @@ def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoin
 def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):
     judges = [by_model(budget=2, first=True), {"question": "Which is better?", "votes": 1}]
     campaign = make(researcher, judges, steps=6)
-    annotator = Annotator.objects.create(campaign=campaign)
+    voter = Voter.objects.create(campaign=campaign)
     rng = np.random.default_rng(3)
-    while lease := leases.take(annotator):
+    while lease := leases.take(voter):
         comparison = Comparison.objects.get(pk=lease.comparison_id)
         # The model has cast what it has to cast: what is open now is for people to settle.
         model, _ = campaign.judges.all()
         assert comparison.votes.filter(judge=model).count() == 2 or not open_comparisons.on(
             comparison.pk, campaign
         ).room(model.pk, most=1)
-        leases.answer(lease.key, annotator, Side.FIRST if rng.random() < 0.5 else Side.SECOND, 0)
+        leases.answer(lease.key, voter, Side.FIRST if rng.random() < 0.5 else Side.SECOND, 0)
         idle_tasks()
         campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED
     assert_record_is_whole(campaign)
     assert_replay_passes(export_to(campaign, tmp_path))
-    asked_of_people = Comparison.objects.filter(votes__annotator__isnull=False).distinct().count()
+    asked_of_people = Comparison.objects.filter(votes__voter__isnull=False).distinct().count()
     assert asked_of_people < Comparison.objects.filter(votes__isnull=False).distinct().count()
 
 
@@ -162,7 +162,7 @@ def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_
     monkeypatch.setattr(asker, "take", lambda comparison_id, judge_id: None)
     people = {"question": "Which is older?", "votes": 1}
     campaign = make(researcher, [by_model(budget=4, all_at_once=True), people], chains=1, steps=6)
-    person = Annotator.objects.create(campaign=campaign)
+    person = Voter.objects.create(campaign=campaign)
     lease = leases.take(person)
     assert lease is not None
     judge = Judge.objects.get(campaign=campaign, place=0)

@@ -17,7 +17,7 @@ from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.frozen import plan_of, position_of
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, State, Turn, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Rating, State, Turn, Vote, Voter
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -89,7 +89,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
 def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tiny, idle_tasks, tmp_path):
     judges = [{"question": "Which is better?", "votes": 1}]
     campaign = started_now(make_written(researcher, judges=judges, chains=1, max_chains=9, steps=3))
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]
+    people = [Voter.objects.create(campaign=campaign) for _ in range(5)]
     assert leases.take(people[0])
     # A pair for each of the four who read, and two more, since there are five people.
     opened = []
@@ -100,10 +100,10 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tin
     assert opened == [6, 7, 7]
     assert [bool(leases.take(person)) for person in people[1:]] == [True] * 4
     # Nobody reads any more, and the two pairs that are left are as many as there should be.
-    Annotator.objects.filter(campaign=campaign).update(votes_cast=1, online_until=timezone.now() + timedelta(minutes=1))
+    Voter.objects.filter(campaign=campaign).update(votes_cast=1, online_until=timezone.now() + timedelta(minutes=1))
     sweep_everything()
     assert campaign.chains.count() == 7
-    Annotator.objects.filter(campaign=campaign).update(online_until=None)
+    Voter.objects.filter(campaign=campaign).update(online_until=None)
     sweep_everything()
     assert campaign.chains.count() == 7
     path = checked_export(campaign, tmp_path)

@@ -299,8 +299,8 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
         asyncio.run(everybody(proxy.url, path, people))
         late = tuple(person.name for person in people if person.fate == "time-over")
         installation.query(
-            "UPDATE campaigns_annotator SET joined_at = joined_at - interval '59 minutes' WHERE id IN (SELECT"
-            " p.annotator_id FROM participants_participation p JOIN participants_participant q ON q.id ="
+            "UPDATE campaigns_voter SET joined_at = joined_at - interval '59 minutes' WHERE id IN (SELECT"
+            " p.voter_id FROM participants_participation p JOIN participants_participant q ON q.id ="
             " p.participant_id WHERE q.external_id = ANY(%s))",
             list(late),
         )

@@ -230,7 +230,7 @@ def test_words_that_a_translator_has_changed_take_no_vote_and_the_pair_goes_back
     lease = Lease.objects.get(key=key)
     assert lease.ending == "unasked"
     # No vote comes of it later, and it is no skip: of those, one suspends a step here.
-    assert leases.answer(lease.key, lease.annotator, "first", 900) is None
+    assert leases.answer(lease.key, lease.voter, "first", 900) is None
     assert not Comparison.objects.filter(suspended_at__isnull=False).exists()
 
 

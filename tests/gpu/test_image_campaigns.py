@@ -21,7 +21,7 @@ from prefmh_web import tasks
 from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.frozen import plan_of
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, PrefetchedProposal, State, Voter
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local import local_decoder
@@ -94,8 +94,8 @@ def pictures_of(campaign) -> set[str]:
 
 def vote_once(campaign) -> None:
     """Let a new person answer whatever they are asked first."""
-    lease = leases.take(Annotator.objects.create(campaign=campaign))
-    leases.answer(lease.key, lease.annotator, lease.proposal_side, 0)
+    lease = leases.take(Voter.objects.create(campaign=campaign))
+    leases.answer(lease.key, lease.voter, lease.proposal_side, 0)
 
 
 def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, offer, settings, device, tmp_path):
@@ -126,7 +126,7 @@ def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle
     campaign = started(researcher, idle_tasks)
     client.post(campaign.invitations.get().get_absolute_url())
     assert client.get(reverse("voting:vote", args=[campaign.invitations.get().token])).status_code == 200
-    lease = leases.live_lease_of(Annotator.objects.get())
+    lease = leases.live_lease_of(Voter.objects.get())
     # From here on, nobody can make a picture: what is sent are files.
     offer("broken")
     for side, state in (("first", lease.first), ("second", lease.second)):

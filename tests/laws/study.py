@@ -12,7 +12,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, locks, suspension
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, EndReason, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, EndReason, Lease, Side, Voter
 from prefmh_web.campaigns.monitoring.steps import suspended_in
 from prefmh_web.participants import completion, stages
 from prefmh_web.participants.joining import Arrival
@@ -61,7 +61,7 @@ class Person:
 
     Args:
         kind: of the voters of the case.
-        pk: the number of the annotator that they are.
+        pk: the number of the voter that they are.
         session: of their browser.
         is_careless: fails checks more often than not.
         is_slow: their time is over before they have given all their votes.
@@ -122,23 +122,23 @@ class Study:
 
     def _arrived(self, kind: int) -> Person:
         session, arrival = SessionStore(), Arrival(f"person {self.arrived}", "first")
-        annotator = admission.join(session, self.invitation, arrival)
+        voter = admission.join(session, self.invitation, arrival)
         is_careless, is_slow = self.rng.random(2) < (CARELESS, SLOW)
-        return Person(kind, annotator.pk, session, is_careless, is_slow)
+        return Person(kind, voter.pk, session, is_careless, is_slow)
 
     def _comes_to_votes(self, person: Person) -> bool:
-        annotator = Annotator.objects.select_related("campaign").get(pk=person.pk)
-        stages.arrive(annotator)
+        voter = Voter.objects.select_related("campaign").get(pk=person.pk)
+        stages.arrive(voter)
         if self.case.is_limited:
-            self._passes_stages(annotator)
-        return admission.voter_by(person.session, self.invitation.token) is not None
+            self._passes_stages(voter)
+        return admission.voter_at_votes(person.session, self.invitation.token) is not None
 
-    def _passes_stages(self, annotator: Annotator) -> None:
+    def _passes_stages(self, voter: Voter) -> None:
         role = "other" if self.rng.random() < OTHER_ROLE else "student"
-        stages.go_on(annotator, Stage.QUESTIONS, {"answer-role": role})
-        stages.go_on(annotator, Stage.INSTRUCTIONS, {})
+        stages.go_on(voter, Stage.QUESTIONS, {"answer-role": role})
+        stages.go_on(voter, Stage.INSTRUCTIONS, {})
         understood = "one" if self.rng.random() < MISUNDERSTANDS else "both"
-        stages.go_on(annotator, Stage.COMPREHENSION, {"answer-check_0": understood, "answer-try": "0"})
+        stages.go_on(voter, Stage.COMPREHENSION, {"answer-check_0": understood, "answer-try": "0"})
 
     def _look(self, person: Person) -> None:
         person.shown = screen_for(person.pk)
@@ -165,7 +165,7 @@ class Study:
         told = Side(check.expected_side)
         side = other(told) if fails else told
         self._sends(person, side, check.key)
-        return admission.voter_by(person.session, self.invitation.token) is not None
+        return admission.voter_at_votes(person.session, self.invitation.token) is not None
 
     def _meets(self, person: Person, lease: Lease) -> bool:
         places = self.places[lease.comparison.current_id], self.places[lease.comparison.proposal_id]
@@ -189,23 +189,23 @@ class Study:
             self._lets_time_pass(person)
 
     def _happens(self, person: Person, lease: Lease, deed: Deed) -> None:
-        annotator = Annotator.objects.select_related("campaign").get(pk=person.pk)
+        voter = Voter.objects.select_related("campaign").get(pk=person.pk)
         if deed is Deed.SKIP:
             self._sends(person, "skip", lease.key)
         elif deed is Deed.REMOVED:
-            completion.exclude(annotator, self.campaign.owner, EndReason.OTHER, "drawn by lot", is_paid=True)
+            completion.exclude(voter, self.campaign.owner, EndReason.OTHER, "drawn by lot", is_paid=True)
         elif deed is Deed.WITHDRAWN:
-            completion.withdraw(annotator)
+            completion.withdraw(voter)
         else:
             Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now())
             leases.expire()
             if deed is Deed.EXPIRE:
-                leases.wake(annotator)
+                leases.wake(voter)
                 self._look(person)
 
     def _lets_time_pass(self, person: Person) -> None:
         """Somebody's time is over; what is on their screen may still be answered."""
-        Annotator.objects.filter(pk=person.pk).update(joined_at=timezone.now() - timedelta(minutes=MINUTES))
+        Voter.objects.filter(pk=person.pk).update(joined_at=timezone.now() - timedelta(minutes=MINUTES))
 
 
 def paths_of(campaign: Campaign) -> Paths:

@@ -195,7 +195,7 @@ def test_what_is_exported_drawn_again_is_what_the_voter_saw(kind, researcher, id
         lease = Lease.objects.get(ended_at=None)
         found = [client.get(address).content for address in ADDRESS.findall(page)]
         seen[lease.first.place, lease.second.place] = page, found
-        leases.answer(lease.key, lease.annotator, Side.FIRST, 0)
+        leases.answer(lease.key, lease.voter, Side.FIRST, 0)
         process.wait_until_idle()
     path = records.export_to(campaign, tmp_path)
     contents = {int(row["state_index"]): row["content"] for row in sampler.read_record(path)["states"]}

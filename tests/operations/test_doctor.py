@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Voter
 from prefmh_web.operations import doctor
 from prefmh_web.operations.probes import begin, within
 from tests.support.installations import wait_for
@@ -39,9 +39,9 @@ def told() -> str:
     return "\n".join(str(finding) for finding in doctor.findings())
 
 
-def answer_whatever_they_may(annotator: Annotator) -> None:
-    while lease := leases.take(annotator):
-        leases.answer(lease.key, annotator, Side.FIRST, None)
+def answer_whatever_they_may(voter: Voter) -> None:
+    while lease := leases.take(voter):
+        leases.answer(lease.key, voter, Side.FIRST, None)
         # The chain's next pair may come a moment later.
         wait_until_idle()
 
@@ -65,18 +65,18 @@ def test_findings_are_printed_with_their_mend_and_make_it_fail(campaign):
 
 
 def test_too_few_people_for_a_judge_are_told_with_how_many_more(campaign):
-    annotator = Annotator.objects.create(campaign=campaign, online_until=timezone.now() + LONG_AGO)
+    voter = Voter.objects.create(campaign=campaign, online_until=timezone.now() + LONG_AGO)
     # The first question has a budget of two; one person answers whatever they may.
-    answer_whatever_they_may(annotator)
+    answer_whatever_they_may(voter)
     assert Comparison.objects.filter(verdict=None).exists()
     assert "Nobody answers the same question on a pair twice: invite at least 1 more person." in told()
-    Annotator.objects.create(campaign=campaign)
+    Voter.objects.create(campaign=campaign)
     assert "invite" not in told()
 
 
 def test_leases_that_no_sweep_took_back_are_told(campaign):
-    annotator = Annotator.objects.create(campaign=campaign)
-    leases.take(annotator)
+    voter = Voter.objects.create(campaign=campaign)
+    leases.take(voter)
     assert told() == ""
     Lease.objects.update(expires_at=timezone.now() - LONG_AGO)
     assert "1 pairs are reserved for people who did not answer in time" in told()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Side, Vote, Voter
 from prefmh_web.operations import logs, metrics
 from prefmh_web.operations.logs import redacted
 from tests.support.campaigns import cast, make_campaign, make_config, voted_to_the_end
@@ -44,9 +44,9 @@ def test_votes_and_verdicts_are_told_exactly(researcher):
     finished = make_campaign(researcher, config=make_config(steps=20))
     going_on = make_campaign(researcher, config=make_config(judges=[{"question": "Which?", "votes": 9}]))
     voted_to_the_end(finished)
-    annotator = Annotator.objects.create(campaign=going_on)
-    while lease := leases.take(annotator):
-        leases.answer(lease.key, annotator, Side.FIRST, 0)
+    voter = Voter.objects.create(campaign=going_on)
+    while lease := leases.take(voter):
+        leases.answer(lease.key, voter, Side.FIRST, 0)
         wait_until_idle()
         assert_exact()
     assert Vote.objects.filter(comparison__verdict=None, number__isnull=False).exists()
@@ -55,7 +55,7 @@ def test_votes_and_verdicts_are_told_exactly(researcher):
     for verdict in Comparison.Verdict.values:
         assert Comparison.objects.filter(verdict=verdict).exists()
     decided = Comparison.objects.exclude(verdict=None).first()
-    cast(decided, finished.judges.first(), finished.annotators.first())
+    cast(decided, finished.judges.first(), finished.voters.first())
     assert Vote.objects.filter(number=None).exists()
     assert_exact()
 
@@ -77,10 +77,10 @@ def test_what_stands_around_a_message_is_added_unless_it_says_so_itself():
 
 
 def test_votes_and_verdicts_are_logged_with_campaign_chain_and_step(campaign, idle_tasks, caplog):
-    annotator = Annotator.objects.create(campaign=campaign)
+    voter = Voter.objects.create(campaign=campaign)
     with caplog.at_level(logging.INFO, logger="prefmh_web.campaigns"):
-        while lease := leases.take(annotator):
-            leases.answer(lease.key, annotator, Side.FIRST, 1234)
+        while lease := leases.take(voter):
+            leases.answer(lease.key, voter, Side.FIRST, 1234)
             idle_tasks()
             if Comparison.objects.exclude(verdict=None).exists():
                 break
@@ -89,7 +89,7 @@ def test_votes_and_verdicts_are_logged_with_campaign_chain_and_step(campaign, id
     for record in said.values():
         assert record.campaign == campaign.pk
         assert record.step >= 1
-        assert {"annotator", "chosen_side"}.isdisjoint(record.__dict__)
+        assert {"voter", "chosen_side"}.isdisjoint(record.__dict__)
     assert said["step decided"].verdict in Comparison.Verdict.values
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.campaigns.models import Lease, Vote, Voter
 from prefmh_web.participants import completion, consent, joining
 from prefmh_web.participants.joining import Arrival, NotFromThere
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
@@ -41,11 +41,11 @@ def study(researcher):
 
 
 def stored() -> list[int]:
-    return [model.objects.count() for model in (Participant, Participation, Annotator, Session)]
+    return [model.objects.count() for model in (Participant, Participation, Voter, Session)]
 
 
-def annotators() -> list[int]:
-    return list(Annotator.objects.order_by("pk").values_list("pk", flat=True))
+def voters() -> list[int]:
+    return list(Voter.objects.order_by("pk").values_list("pk", flat=True))
 
 
 def test_the_address_is_cleaned_and_nothing_is_stored_before_the_first_button(study):
@@ -98,7 +98,7 @@ def test_the_same_id_is_the_same_person_on_every_device_and_sees_the_same_pair(s
     assert pair_of(phone, study) == pair
     vote(phone, study)
     assert pair_of(laptop, study) == pair_of(phone, study) != pair
-    assert len(annotators()) == 1
+    assert len(voters()) == 1
     visits = Participation.objects.get().visits
     assert [visit["session_id"] for visit in visits] == ["s1", "s2"]
     assert Participation.objects.get().paid_visit["session_id"] == "s2"
@@ -113,7 +113,7 @@ def test_another_id_in_the_same_browser_is_another_person_at_once(study):
     assert browser.get(f"{path}vote/").url == path
     browser.post(path)
     assert pair_of(browser, study) != pair
-    assert len(annotators()) == 2
+    assert len(voters()) == 2
 
 
 def test_a_forged_cookie_is_nobody(study):
@@ -132,16 +132,16 @@ def test_a_closed_link_lets_those_go_on_who_have_joined(study):
     # Only the button tells: by looking, nobody finds out who takes part.
     assert stranger.get(path).status_code == 200
     assert stranger.post(path).status_code == 403
-    assert len(annotators()) == 1
+    assert len(voters()) == 1
 
 
 def test_a_removed_person_does_not_come_back_from_another_device(study):
     arrive(study, prolific("anna"))
-    access.remove(Annotator.objects.get())
+    access.remove(Voter.objects.get())
     phone, path = Client(), invitation_path(study)
     phone.get(path, prolific("anna"))
     assert "ended your part" in phone.post(path).content.decode()
-    assert len(annotators()) == 1
+    assert len(voters()) == 1
 
 
 def test_people_of_named_campaigns_may_not_come_again(study, researcher):
@@ -165,7 +165,7 @@ def test_of_many_pages_that_bring_one_person_at_once_all_are_that_person(study):
         browser.get(path, prolific("anna"))
     all_at_once([lambda browser=browser: statuses.append(browser.post(path).status_code) for browser in browsers])
     assert statuses == [302] * 8
-    assert [Participant.objects.count(), Participation.objects.count(), Annotator.objects.count()] == [1, 1, 1]
+    assert [Participant.objects.count(), Participation.objects.count(), Voter.objects.count()] == [1, 1, 1]
 
 
 def test_where_nobody_is_sent_parameters_of_the_address_do_nothing(campaign):
@@ -314,7 +314,7 @@ def test_nobody_starts_without_agreeing_to_the_text_of_now(asking, fields):
     browser = come(asking)
     assert browser.post(invitation_path(asking), fields).url == invitation_path(asking)
     assert browser.get(f"{invitation_path(asking)}vote/").url == invitation_path(asking)
-    assert not Annotator.objects.exists()
+    assert not Voter.objects.exists()
 
 
 def test_who_refuses_stores_that_alone_and_may_change_their_mind(asking):
@@ -435,4 +435,4 @@ def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):
     token = campaign.invitations.get().token
     assert "Withdraw" not in client.get(f"{invitation_path(campaign)}vote/").content.decode()
     client.post(reverse("voting:withdraw", args=[token]))
-    assert Annotator.objects.get().removed_at is None
+    assert Voter.objects.get().removed_at is None

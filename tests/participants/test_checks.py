@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from scipy.stats import binom
 
-from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Vote
+from prefmh_web.campaigns.models import Comparison, Lease, Vote, Voter
 from prefmh_web.participants import attention
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import people_of
@@ -168,12 +168,12 @@ def test_everybody_meets_the_gold_pairs_in_one_order_of_the_campaign():
 def test_an_order_drawn_for_each_person_is_seen(monkeypatch):
     """The control."""
 
-    def of_the_person(seed, annotator, votes, shares, golds):
-        ranks = stream(seed, annotator, 0, Purpose.CHECKS).random(golds)
-        return int(ranks.argsort()[_seen(seed, annotator, votes, shares) % golds])
+    def of_the_person(seed, voter, votes, shares, golds):
+        ranks = stream(seed, voter, 0, Purpose.CHECKS).random(golds)
+        return int(ranks.argsort()[_seen(seed, voter, votes, shares) % golds])
 
-    def _seen(seed, annotator, votes, shares):
-        earlier = (stream(seed, annotator, each, Purpose.CHECKS).random() for each in range(1, votes))
+    def _seen(seed, voter, votes, shares):
+        earlier = (stream(seed, voter, each, Purpose.CHECKS).random() for each in range(1, votes))
         return sum(comes < shares.gold for comes in earlier)
 
     monkeypatch.setattr(drawing, "_gold", of_the_person)
@@ -308,7 +308,7 @@ def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_p
     study = recruited_campaign(researcher, protocol=STEADY, **MANY)
     browser, agreed, keys, swapped = arrive(study, prolific("anna")), [], set(), set()
     normal = page_of(browser, study, "vote/")
-    # On which side the proposal stands is drawn by the annotator's number: until both have come.
+    # On which side the proposal stands is drawn by the voter's number: until both have come.
     while len(agreed) < 6 or len(swapped) < 2:
         check = vote_until_check(browser, study)
         page, votes = page_of(browser, study, "vote/"), Vote.objects.count()
@@ -346,10 +346,10 @@ def test_a_pair_that_some_chain_asks_at_this_moment_is_not_repeated(researcher):
     study = recruited_campaign(researcher, protocol=STEADY, **options)
     browser = arrive(study, prolific("anna"))
     vote(browser, study, times=12)
-    annotator = Annotator.objects.get()
+    voter = Voter.objects.get()
     assert Comparison.objects.exclude(verdict=None).count() > 2
     assert open_pairs() == {frozenset({"one", "two"})}
-    assert attention.possible(annotator) == []
+    assert attention.possible(voter) == []
     # The control: once no chain asks it, it can be.
     Comparison.objects.filter(verdict=None).update(verdict="reject", decided_at=timezone.now())
-    assert len(attention.possible(annotator)) == 11
+    assert len(attention.possible(voter)) == 11

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, NotPossible, Vote, number_of
+from prefmh_web.campaigns.models import Campaign, EndReason, Event, Lease, NotPossible, Vote, Voter, number_of
 from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.tasks import settle_parts
@@ -62,7 +62,7 @@ def test_a_pair_on_the_screen_may_still_be_answered(researcher):
     browser = arrive(study, prolific("anna"))
     pair = pair_of(browser, study)
     # As if a vote on another device had reached the number meanwhile.
-    Annotator.objects.update(votes_cast=1)
+    Voter.objects.update(votes_cast=1)
     assert pair_of(browser, study) == pair
     vote(browser, study)
     assert Vote.objects.count() == 1
@@ -74,7 +74,7 @@ def test_a_page_as_old_as_its_socket_gets_no_pair_beyond_the_number(researcher):
     study = recruited_campaign(researcher, votes_each=2)
     browser = arrive(study, prolific("anna"))
     # What a second page read when it was opened.
-    old, page = (locks.person(Annotator.objects.get().pk) for _ in range(2))
+    old, page = (locks.person(Voter.objects.get().pk) for _ in range(2))
     vote(browser, study, times=2)
     assert screen_after(response_in({"choice": "continue"}), page).standing == "done"
     assert leases.take(old, most_votes=2) is None
@@ -119,8 +119,8 @@ def test_parts_of_people_who_have_gone_are_settled_by_the_sweep(researcher):
     vote(gone, study)
     vote(removed, study)
     pair_of(going_on, study)
-    for annotator in Annotator.objects.order_by("pk")[2:]:
-        access.remove(annotator)
+    for voter in Voter.objects.order_by("pk")[2:]:
+        access.remove(voter)
     settle_parts()
     found = dict(Participation.objects.values_list("participant__external_id", "outcome"))
     # Cleo had given all her votes before she was removed; Dora had not.
@@ -349,7 +349,7 @@ def study_of(researcher, **options) -> Campaign:
 
 def end(study, *, is_paid: bool = False) -> bool | None:
     """End the first one's part; return whether that is paid."""
-    paid = completion.exclude(Annotator.objects.order_by("pk")[0], study.owner, *GROUNDS, is_paid=is_paid)
+    paid = completion.exclude(Voter.objects.order_by("pk")[0], study.owner, *GROUNDS, is_paid=is_paid)
     wait_until_idle()
     return paid
 
@@ -383,7 +383,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     export = checked_export(study, tmp_path)
     [started, event, _told] = table(export, "events.csv")
     assert (started["voter"], started["kind"]) == ("", "started")
-    assert (event["voter"], event["kind"]) == (str(number_of(left.annotator)), "participation-ended")
+    assert (event["voter"], event["kind"]) == (str(number_of(left.voter)), "participation-ended")
     assert json.loads(event["data"]) == {"reason": "careless", "paid": False}
     # Neither who did it nor in which words, nor whose part it was.
     content = everything_in(export)
@@ -429,17 +429,17 @@ def test_of_two_at_once_one_ends_it(researcher, django_user_model):
     study = study_of(researcher)
     vote(arrive(study, prolific("anna")), study)
     managers = [django_user_model.objects.create_user(name) for name in ("mona", "otto")]
-    annotator, told = Annotator.objects.get(), []
+    voter, told = Voter.objects.get(), []
 
     def press(manager) -> None:
         try:
-            completion.exclude(annotator, manager, *GROUNDS, is_paid=manager.username == "mona")
+            completion.exclude(voter, manager, *GROUNDS, is_paid=manager.username == "mona")
         except NotPossible as reason:
             told.append(str(reason))
 
     all_at_once([partial(press, manager) for manager in managers])
     event = ended().get()
-    assert told == [f"The part of person {annotator.pk} has been ended already by {event.by}."]
+    assert told == [f"The part of person {voter.pk} has been ended already by {event.by}."]
     assert Participation.objects.get().pay == ("full" if event.by.username == "mona" else "nothing")
 
 
@@ -488,6 +488,6 @@ def test_closing_a_link_with_all_who_came_by_it_is_an_event_for_each(researcher,
     link = campaign.invitations.get()
     browser_of(researcher).post(f"{campaign.get_absolute_url()}invitations/{link.pk}/revoke/", {"withdraw": "on"})
     assert sorted(ended().values_list("data__reason", flat=True)) == ["careless", "link", "link"]
-    assert not campaign.annotators.filter(removed_at=None).exists()
+    assert not campaign.voters.filter(removed_at=None).exists()
     link.refresh_from_db()
     assert link.revoked_at

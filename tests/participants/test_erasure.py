@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote, number_of
+from prefmh_web.campaigns.models import Campaign, Event, Lease, Vote, Voter, number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation
@@ -68,7 +68,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     # What stays, under the number.
     assert (Vote.objects.count(), Lease.objects.count()) == (votes, leases)
     assert Check.objects.exclude(chosen_side="").count() == answered
-    assert [given["agreed"] for given in Participation.objects.get(annotator=person).consents] == [True]
+    assert [given["agreed"] for given in Participation.objects.get(voter=person).consents] == [True]
     assert_record_is_whole(study)
     path = checked_export(study, tmp_path)
     number = str(number_of(person))
@@ -132,7 +132,7 @@ def test_what_is_on_its_way_is_refused_and_who_comes_back_with_the_same_id_is_so
     # Neither their browser nor their pair knows them, and another browser with the same id is a stranger's.
     assert browser.get(f"{path}vote/").url == path
     assert "no PROLIFIC_PID" in browser.get(path).content.decode()
-    assert not Lease.objects.filter(annotator=first, ended_at=None).exists()
+    assert not Lease.objects.filter(voter=first, ended_at=None).exists()
     come(study, anna)
     assert person_in(study, anna).pk != first.pk
     assert Participation.objects.filter(campaign=study).count() == 2
@@ -150,11 +150,11 @@ def test_a_vote_or_a_report_in_the_same_moment_leaves_nothing_behind(researcher)
         cast = partial(browser.post, f"{path}vote/", {"choice": "first", "lease": str(key)})
         report = partial(browser.post, f"{path}report/{key}/", {"reason": "other", "words": said["report"]})
         all_at_once([cast, report, partial(erasure.erase, person, Scope.PARTICIPANT, is_forced=True)])
-        assert Annotator.objects.get(pk=person.pk).erased_at
+        assert Voter.objects.get(pk=person.pk).erased_at
         wait_until_idle()
         assert found_in(bytes_of_all(study), said) == set()
-        assert Vote.objects.filter(annotator=person).count() <= 1
-        assert not Lease.objects.filter(annotator=person, ended_at=None).exists()
+        assert Vote.objects.filter(voter=person).count() <= 1
+        assert not Lease.objects.filter(voter=person, ended_at=None).exists()
     assert_record_is_whole(study)
 
 
@@ -195,7 +195,7 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     assert "The pay cannot be settled afterwards" in page
     # Without the tick that says that it was read, nothing happens.
     assert "This field is required" in owner.post(path, {"scope": "participant"}).content.decode()
-    assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
+    assert not Voter.objects.filter(erasure_requested_at__isnull=False).exists()
     told = owner.post(path, {"scope": "participant", "is_forced": "on", "is_sure": "on"}, follow=True)
     assert "Nothing says any more who person" in told.content.decode()
     assert payments_of(owner, study) == []
@@ -250,7 +250,7 @@ def test_whoever_has_withdrawn_and_goes_back_to_choose_deletion_is_forgotten(res
 
 
 def person_removed(study) -> bool:
-    return Annotator.objects.get(campaign=study).removed_at is not None
+    return Voter.objects.get(campaign=study).removed_at is not None
 
 
 def test_other_sessions_and_what_else_a_session_holds_stay(researcher):
@@ -263,8 +263,8 @@ def test_other_sessions_and_what_else_a_session_holds_stay(researcher):
     erasure.erase(person_in(study, anna), Scope.PARTICIPANT, is_forced=True)
     held = [session.get_decoded() for session in Session.objects.all()]
     assert all(number not in session.values() for session in held)
-    assert admission.annotator_in(browser.session, second.pk) is not None
-    assert admission.annotator_in(other.session, study.pk) is not None
+    assert admission.voter_in(browser.session, second.pk) is not None
+    assert admission.voter_in(other.session, study.pk) is not None
 
 
 def test_what_fails_halfway_is_undone_whole_and_done_again(researcher, monkeypatch):
@@ -279,7 +279,7 @@ def test_what_fails_halfway_is_undone_whole_and_done_again(researcher, monkeypat
     with pytest.raises(RuntimeError):
         erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
     assert found_in(bytes_of_all(study), anna) >= {"id", "answer", "report"}
-    assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
+    assert not Voter.objects.filter(erasure_requested_at__isnull=False).exists()
     monkeypatch.undo()
     assert erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
     assert found_in(bytes_of_all(study), anna) == set()
@@ -325,9 +325,9 @@ def test_without_a_platform_reports_go(researcher, campaign):
     browser.post(invitation_path(campaign))
     key = pair_of(browser, campaign)
     browser.post(f"{invitation_path(campaign)}report/{key}/", {"reason": "other", "words": "zzwordszz"})
-    person = Annotator.objects.get()
+    person = Voter.objects.get()
     assert b"zzwordszz" in bytes_of_all(campaign)
     browser_of(researcher).post(reverse("console:erase", args=[campaign.pk, number_of(person)]), {"is_sure": "on"})
     assert b"zzwordszz" not in bytes_of_all(campaign)
     browser.post(invitation_path(campaign))
-    assert Annotator.objects.count() == 2
+    assert Voter.objects.count() == 2

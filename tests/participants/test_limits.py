@@ -19,7 +19,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, NotPossible, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, NotPossible, Vote, Voter
 from prefmh_web.config import Protocol
 from prefmh_web.participants import completion, erasure, limits, stages
 from prefmh_web.participants.erasure import Scope
@@ -58,9 +58,9 @@ def outcomes() -> list[str]:
 def later(minutes: int) -> None:
     """Let time pass for everybody who is in the study."""
     gone = timedelta(minutes=minutes)
-    for person in Annotator.objects.all():
+    for person in Voter.objects.all():
         seen = person.online_until and person.online_until - gone
-        Annotator.objects.filter(pk=person.pk).update(joined_at=person.joined_at - gone, online_until=seen)
+        Voter.objects.filter(pk=person.pk).update(joined_at=person.joined_at - gone, online_until=seen)
     for part in Participation.objects.all():
         Participation.objects.filter(pk=part.pk).update(seen_at=part.seen_at - gone)
     for lease in Lease.objects.all():
@@ -91,7 +91,7 @@ def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(resea
     vote(first, study)
     page_of(first, study, "vote/")
     page_of(second, study, "vote/")
-    completion.withdraw(Participation.objects.last().annotator)
+    completion.withdraw(Participation.objects.last().voter)
     third, fourth = arrive(study, prolific("cleo")), arrive(study, prolific("dora"))
     assert pair_of(third, study)
     page_of(fourth, study, "vote/")
@@ -193,14 +193,14 @@ def test_an_open_page_is_no_absence_and_a_connection_that_is_lost_for_a_moment_c
     study = recruited_campaign(researcher, places=1, absent_minutes=30)
     pair_of(arrive(study, prolific("anna")), study)
     later(31)
-    Annotator.objects.update(online_until=timezone.now() + timedelta(seconds=60))
+    Voter.objects.update(online_until=timezone.now() + timedelta(seconds=60))
     settle_parts()
     assert Participation.objects.get().placed_at
     # Somebody has waited on one page for long; only now their socket closes.
     later(31)
-    annotator = Annotator.objects.get()
-    presence.set_present(annotator, False)
-    stages.leave(annotator)
+    voter = Voter.objects.get()
+    presence.set_present(voter, False)
+    stages.leave(voter)
     settle_parts()
     assert Participation.objects.get().placed_at
 
@@ -304,8 +304,8 @@ def test_waiting_time_away_and_pairs_that_ran_out_are_not_counted(study):
     key = pair_of(browser, study)
     Lease.objects.filter(pk=key).update(issued_at=timezone.now() - timedelta(hours=1), expires_at=timezone.now())
     leases.expire()
-    Annotator.objects.update(joined_at=timezone.now() - timedelta(hours=2))
-    assert completion.outcome_due(Annotator.objects.select_related("campaign").get()) is None
+    Voter.objects.update(joined_at=timezone.now() - timedelta(hours=2))
+    assert completion.outcome_due(Voter.objects.select_related("campaign").get()) is None
     assert pair_of(browser, study)
 
 
@@ -463,7 +463,7 @@ def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(
     answer_check(browser, campaign)
     before = limits.spent(campaign)
     assert before.trials == 1
-    erasure.erase(Participation.objects.get().annotator, Scope.PARTICIPATION, is_forced=True)
+    erasure.erase(Participation.objects.get().voter, Scope.PARTICIPATION, is_forced=True)
     # The trial stays, under their number.
     assert Check.objects.exclude(chosen_side="").count() == 1
     assert limits.spent(campaign) == before

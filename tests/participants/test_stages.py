@@ -6,7 +6,7 @@ Practice: the researcher's own pairs before the votes, with feedback, remembered
 import pytest
 from django.test import Client
 
-from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.campaigns.models import Lease, Vote, Voter
 from prefmh_web.participants import consent
 from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.tasks import settle_parts
@@ -291,9 +291,9 @@ def test_each_browser_is_a_participant_and_each_gets_a_place_once(opened):
         go_on(browser, opened, ABOUT, READ, UNDERSTOOD)
         ends.append("All places of this study are taken" in browser.get(invitation_path(opened)).content.decode())
     assert ends == [False, False, True]
-    assert Participation.objects.count() == Annotator.objects.count() == 2
+    assert Participation.objects.count() == Voter.objects.count() == 2
     vote(browsers[0], opened)
-    assert Vote.objects.get().annotator == Annotator.objects.order_by("pk")[0]
+    assert Vote.objects.get().voter == Voter.objects.order_by("pk")[0]
 
 
 @pytest.mark.parametrize("erase", [{}, {"erase": "later"}])
@@ -305,4 +305,4 @@ def test_who_withdraws_has_left_for_good_and_once_forgotten_is_somebody_new(open
     page = browser.get(invitation_path(opened)).content.decode()
     assert ("Your part has ended" in page) is not bool(erase)
     browser.post(invitation_path(opened), AGREE)
-    assert (Annotator.objects.count(), Participant.objects.count()) == (2 if erase else 1, 1)
+    assert (Voter.objects.count(), Participant.objects.count()) == (2 if erase else 1, 1)

@@ -46,9 +46,9 @@ AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
 
 
 def come(campaign, name: str) -> int:
-    annotator = admission.join(SessionStore(), campaign.invitations.get(), Arrival(name, "s"), AGREED)
-    stages.arrive(locks.person(annotator.pk))
-    return annotator.pk
+    voter = admission.join(SessionStore(), campaign.invitations.get(), Arrival(name, "s"), AGREED)
+    stages.arrive(locks.person(voter.pk))
+    return voter.pk
 
 
 def study_of(owner):

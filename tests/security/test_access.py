@@ -14,7 +14,7 @@ from django.utils import timezone
 from prefmh_web.accounts.models import is_researcher, make_researcher, sign_in_path
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, ReportReason, Vote, number_of
+from prefmh_web.campaigns.models import Invitation, Lease, Membership, ReportReason, Vote, Voter, number_of
 from prefmh_web.participants import joining
 from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer
@@ -221,7 +221,7 @@ def test_a_revoked_link_lets_nobody_else_join_and_those_who_have_go_on(joined, l
     assert page.status_code == 403
     assert "This link is closed" in page.content.decode()
     assert Client().post(link.get_absolute_url()).status_code == 403
-    assert Annotator.objects.count() == 1
+    assert Voter.objects.count() == 1
     assert joined.get(f"{link.get_absolute_url()}vote/").status_code == 200
 
 
@@ -229,7 +229,7 @@ def test_a_link_that_was_closed_after_it_was_read_lets_nobody_join(campaign, lin
     access.revoke(Invitation.objects.get())
     with pytest.raises(joining.NotAdmitted):
         admission.join(SessionStore(), link)
-    assert not Annotator.objects.exists()
+    assert not Voter.objects.exists()
 
 
 def test_a_link_for_one_person_admits_one(campaign):
@@ -240,7 +240,7 @@ def test_a_link_for_one_person_admits_one(campaign):
     second = Client().post(single.get_absolute_url())
     assert second.status_code == 403
     assert "for one person" in second.content.decode()
-    assert single.annotators.count() == 1
+    assert single.voters.count() == 1
 
 
 def test_of_many_who_open_a_link_for_one_person_at_once_one_gets_in(campaign):
@@ -256,7 +256,7 @@ def test_of_many_who_open_a_link_for_one_person_at_once_one_gets_in(campaign):
 
     all_at_once([join] * 8)
     assert sorted(outcomes) == ["in"] + ["out"] * 7
-    assert single.annotators.count() == 1
+    assert single.voters.count() == 1
 
 
 def test_withdrawing_a_link_with_its_people_closes_pages_returns_pairs_and_keeps_votes(live_site, campaign, link):
@@ -274,7 +274,7 @@ def test_withdrawing_a_link_with_its_people_closes_pages_returns_pairs_and_keeps
 
 
 def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, researcher, joined, link):
-    removed = Annotator.objects.get()
+    removed = Voter.objects.get()
     staying, other = Client(), access.invite(campaign)
     staying.post(link.get_absolute_url())
     vote = f"{link.get_absolute_url()}vote/"
@@ -303,7 +303,7 @@ def test_the_heartbeat_shows_out_whom_no_nudge_has_reached(live_site, campaign, 
     cookies = cookies_after_joining(live_site.url + link.get_absolute_url())
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         socket.recv(timeout=10)
-        Annotator.objects.update(removed_at=timezone.now())
+        Voter.objects.update(removed_at=timezone.now())
         assert closing_code(socket) == 4401
 
 
@@ -329,7 +329,7 @@ def test_links_are_made_and_withdrawn_from_the_page(campaign, researcher, joined
     owner.post(reverse("console:revoke", args=[campaign.pk, link.pk]), {"withdraw": "on"})
     link.refresh_from_db()
     assert link.revoked_at
-    assert Annotator.objects.get().removed_at
+    assert Voter.objects.get().removed_at
     # The card at the top offers a link that everybody can use, and there is none now.
     page = owner.get(campaign.get_absolute_url())
     assert page.context["invitation"] is None

@@ -112,8 +112,8 @@ def test_a_vote_sent_forty_times_at_once_by_both_doors_is_one_vote(world, world_
     wait_until_idle()
     assert set(statuses) == {302}
     assert Vote.objects.filter(key=lease).count() == 1
-    person = Lease.objects.get(key=lease).annotator
-    assert Vote.objects.filter(annotator=person).count() == 1
+    person = Lease.objects.get(key=lease).voter
+    assert Vote.objects.filter(voter=person).count() == 1
 
 
 # As bytes of a header or a form, percent-encoded where an address needs it.

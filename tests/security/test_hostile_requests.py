@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("unchanged")
 
 # A body that would do something on most pages, if its sender were allowed to.
 BODY = {
-    "username": "colleague", "role": "manager", "annotator": "1", "withdraw": "on", "single_use": "on",
+    "username": "colleague", "role": "manager", "voter": "1", "withdraw": "on", "single_use": "on",
     "choice": "first", "lease": "00000000-0000-4000-8000-000000000000", "elapsed_ms": "1",
 }  # fmt: skip
 # Pages for whoever comes: probes, signing in, and joining by a link one was given.
@@ -223,10 +223,10 @@ BODIES = {
     "broken multipart": ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data; name=role"),
     "multipart without boundary": ("multipart/form-data", b"--x--"),
     "two thousand fields": ("application/x-www-form-urlencoded", b"&".join(b"a%d=1" % n for n in range(2000))),
-    "no UTF-8": ("application/x-www-form-urlencoded", b"username=%ff%fe&role=%ff&annotator=%ff&choice=%ff&lease=%ff"),
+    "no UTF-8": ("application/x-www-form-urlencoded", b"username=%ff%fe&role=%ff&voter=%ff&choice=%ff&lease=%ff"),
     "NUL": (
         "application/x-www-form-urlencoded",
-        b"username=a%00b&role=viewer%00&annotator=1%00&choice=first&lease=%00",
+        b"username=a%00b&role=viewer%00&voter=1%00&choice=first&lease=%00",
     ),
     "other charset": ("application/x-www-form-urlencoded; charset=utf-7", b"username=+ADw-&choice=+ADw-"),
     "unknown charset": ("application/x-www-form-urlencoded; charset=no-such", b"username=a&role=viewer&choice=first"),
@@ -235,14 +235,14 @@ BODIES = {
         "application/x-www-form-urlencoded",
         b"role=viewer&role=x&username=&username=&choice=first&choice=up",
     ),
-    "brackets": ("application/x-www-form-urlencoded", b"username[]=colleague&role[$ne]=1&choice[]=first&annotator[]=1"),
+    "brackets": ("application/x-www-form-urlencoded", b"username[]=colleague&role[$ne]=1&choice[]=first&voter[]=1"),
 }
 
 
 @pytest.mark.parametrize("path", POSTS)
 def test_a_body_no_page_sends_changes_nothing(world, path):
     client = world.voter if path.startswith("/join/") else browser_of(world.victim)
-    address = path.format(world.campaign.pk, world.token, number_of(world.pair.annotator))
+    address = path.format(world.campaign.pk, world.token, number_of(world.pair.voter))
     for body, (media_type, content) in BODIES.items():
         answer = client.generic("POST", address, content, content_type=media_type)
         # 200 and 302: the form again, or the page that says what was wrong with it.
@@ -264,8 +264,8 @@ def test_no_role_but_ours_can_be_given(world, role):
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "1.5", "9" * 30, "1 OR 1=1", "", "the victim's"])
-def test_no_annotator_of_elsewhere_can_be_ended(world, number):
-    number = str(number_of(world.pair.annotator)) if number == "the victim's" else number
+def test_no_voter_of_elsewhere_can_be_ended(world, number):
+    number = str(number_of(world.pair.voter)) if number == "the victim's" else number
     own = Campaign.objects.get(owner=world.colleague)
     grounds = {"reason": "other", "text": "mine"}
     for campaign in (world.campaign, own):

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from websockets.exceptions import InvalidStatus
 
-from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.campaigns.models import Lease, Vote, Voter
 from tests.security.world import browser_of, digest
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 from tests.support.people import cookies_of
@@ -104,10 +104,10 @@ def test_a_message_no_page_sends_closes_the_socket_and_changes_nothing(world, wo
     with open_socket(world_site.url, f"/ws/join/{world.token}/", member) as socket:
         socket.recv(timeout=10)
         # The person's own presence and pair are theirs to have.
-        before = digest(without=(Annotator, Lease))
+        before = digest(without=(Voter, Lease))
         socket.send(message)
         assert closing_code(socket) == 4400
-    assert digest(without=(Annotator, Lease)) == before
+    assert digest(without=(Voter, Lease)) == before
 
 
 @pytest.mark.parametrize("choice", ["first", "second", "skip"])

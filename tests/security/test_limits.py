@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 from limits.errors import StorageError
 
 from prefmh_web.accounts.models import sign_in_path
-from prefmh_web.campaigns.models import Annotator, Vote
+from prefmh_web.campaigns.models import Vote, Voter
 from prefmh_web.transport import rate_limits
 from prefmh_web.voting import consumer
 from tests.security.world import browser_of
@@ -172,7 +172,7 @@ def test_joining_again_and_again_from_one_address_is_slowed_down(campaign, rates
     answers = [Client(REMOTE_ADDR="192.0.2.1").post(invitation_path(campaign)).status_code for _ in range(5)]
     assert answers == [302] * 3 + [429] * 2
     assert Client(REMOTE_ADDR="192.0.2.2").post(invitation_path(campaign)).status_code == 302
-    assert Annotator.objects.count() == 4
+    assert Voter.objects.count() == 4
     # Reading is free.
     assert Client(REMOTE_ADDR="192.0.2.1").get(invitation_path(campaign)).status_code == 200
 

@@ -72,7 +72,7 @@ class World:
             "state_id": self.campaign.states.first().pk,
             "member_id": self.campaign.memberships.get().pk,
             "invitation_id": self.campaign.invitations.get().pk,
-            "voter": number_of(self.pair.annotator),
+            "voter": number_of(self.pair.voter),
             "endpoint_id": Endpoint.objects.get(owner=self.victim).pk,
             "filename": "export.zip",
             "name": "using",
@@ -130,11 +130,11 @@ def build() -> World:
     )
     voter = Client()
     voter.post(campaign.invitations.get().get_absolute_url())
-    annotator = admission.annotator_in(voter.session, campaign.pk)
-    answered = leases.take(annotator)
-    leases.answer(answered.key, annotator, Side.FIRST, 700)
+    voter = admission.voter_in(voter.session, campaign.pk)
+    answered = leases.take(voter)
+    leases.answer(answered.key, voter, Side.FIRST, 700)
     wait_until_idle()
-    pair = leases.take(annotator)
+    pair = leases.take(voter)
     return World(victim, colleague, bystander, manager, campaign, draft, watched, voter, pair, answered.key, tried)
 
 

@@ -19,9 +19,9 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.locks import locked
 from prefmh_web.campaigns.lifecycle import changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Judge, Lease, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Invitation, Judge, Lease, Side, Vote, Voter
 from prefmh_web.config import CampaignConfig, Caps, Study
-from prefmh_web.demo.voters import Voter
+from prefmh_web.demo.voters import SimulatedVoter
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.truth import plainness
@@ -136,7 +136,7 @@ def invitation_path(campaign: Campaign) -> str:
 
 
 def vote_until_finished(
-    campaign: Campaign, annotators: list[Annotator], scores: dict[int, Callable[[int], float]], rng: np.random.Generator
+    campaign: Campaign, voters: list[Voter], scores: dict[int, Callable[[int], float]], rng: np.random.Generator
 ) -> int:
     """Let people with hidden scores vote through their leases, in random order, until the campaign is finished.
 
@@ -152,23 +152,23 @@ def vote_until_finished(
     votes = 0
     while True:
         wait_until_idle()
-        annotator = annotators[int(rng.integers(len(annotators)))]
-        lease = leases.take(annotator)
+        voter = voters[int(rng.integers(len(voters)))]
+        lease = leases.take(voter)
         if lease is None:
             campaign.refresh_from_db()
             if campaign.status == Campaign.Status.FINISHED:
                 return votes
             continue
         prefers_right = judges[lease.judge.place].vote(rng, lease.first.place, lease.second.place)
-        leases.answer(lease.key, annotator, Side.SECOND if prefers_right else Side.FIRST, 0)
+        leases.answer(lease.key, voter, Side.SECOND if prefers_right else Side.FIRST, 0)
         votes += 1
 
 
 def voted_to_the_end(campaign: Campaign, people: int = 3) -> Campaign:
     """Let some people vote who like late objects by the first judge's question and early ones by the second's."""
-    annotators = [Annotator.objects.create(campaign=campaign) for _ in range(people)]
+    voters = [Voter.objects.create(campaign=campaign) for _ in range(people)]
     likes = {0: lambda place: place / 6, 1: lambda place: -place / 6}
-    vote_until_finished(campaign, annotators, likes, np.random.default_rng(5))
+    vote_until_finished(campaign, voters, likes, np.random.default_rng(5))
     return Campaign.objects.get(pk=campaign.pk)
 
 
@@ -186,15 +186,15 @@ def live_page(browser: Client, campaign: Campaign) -> str:
 
 
 def cast(
-    comparison: Comparison, judge: Judge, annotator: Annotator, side: Side = Side.FIRST, key: uuid.UUID | None = None
+    comparison: Comparison, judge: Judge, voter: Voter, side: Side = Side.FIRST, key: uuid.UUID | None = None
 ) -> Vote:
     """Cast a vote whose proposal comes first; the same key again answers the same lease."""
     key = key or uuid.uuid4()
     with locked(comparison.pk) as comparison:
         now = timezone.now()
-        given = {"comparison": comparison, "judge": judge, "annotator": annotator, "proposal_side": Side.FIRST}
+        given = {"comparison": comparison, "judge": judge, "voter": voter, "proposal_side": Side.FIRST}
         lease, _ = Lease.objects.get_or_create(key=key, defaults={**given, "issued_at": now, "expires_at": now})
-        ballot = Vote(key=key, judge=judge, proposal_side=Side.FIRST, chosen_side=side, annotator=annotator)
+        ballot = Vote(key=key, judge=judge, proposal_side=Side.FIRST, chosen_side=side, voter=voter)
         return transitions.cast_vote(comparison, ballot, lease)
 
 
@@ -221,10 +221,10 @@ def link_of(campaign: Campaign, panelist: int) -> Invitation:
     return campaign.invitations.get(panelist=panelist)
 
 
-def sit_down(campaign: Campaign, panelist: int) -> Annotator:
+def sit_down(campaign: Campaign, panelist: int) -> Voter:
     """Open the link of a panelist and press the button; return who that is, as an engine reads them."""
     person = admission.join(SessionStore(), link_of(campaign, panelist))
-    return Annotator.objects.select_related("campaign").get(pk=person.pk)
+    return Voter.objects.select_related("campaign").get(pk=person.pk)
 
 
 # A scripted model that rates objects, the campaigns that it judges, and the fixtures of both.
@@ -307,7 +307,7 @@ def swept(campaign: Campaign, times: int = 20) -> Campaign:
 
 
 @dataclass
-class CarefulVoter(Voter):
+class CarefulVoter(SimulatedVoter):
     """A voter who notes each vote once the server has answered it: those the person has seen acknowledged."""
 
     acknowledged: list[str] = field(default_factory=list)

@@ -33,7 +33,7 @@ import sampler
 from prefmh_web.accounts.models import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Lease, Side, Voter
 from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -293,7 +293,7 @@ def _rating(prompt: str, choices: list[str], rng: np.random.Generator) -> str:
 _SWEEPS = 20
 
 
-def _vote(campaign: Campaign, crowd: list[Annotator], rng: np.random.Generator) -> None:
+def _vote(campaign: Campaign, crowd: list[Voter], rng: np.random.Generator) -> None:
     """Let people vote until the campaign is finished.
 
     Raises:
@@ -317,11 +317,11 @@ def _vote(campaign: Campaign, crowd: list[Annotator], rng: np.random.Generator) 
             swept += 1
 
 
-def _joined(invitation) -> Annotator:
+def _joined(invitation) -> Voter:
     session = import_module(settings.SESSION_ENGINE).SessionStore()
-    annotator = admission.join(session, invitation)
+    voter = admission.join(session, invitation)
     session.save()
-    return annotator
+    return voter
 
 
 def _score(content: str) -> float:

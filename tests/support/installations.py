@@ -34,7 +34,7 @@ from django.db import connection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import ClientConnection, connect
 
-from prefmh_web.demo.voters import RECONNECT_S, Voter
+from prefmh_web.demo.voters import RECONNECT_S, SimulatedVoter
 from tests.support.models import port_from
 from tests.support.sampling import rows_in_file
 from tests.support.servers import WITHOUT_FSYNC, Postgres, Redis, Relay, demand, environment, without_ours
@@ -493,7 +493,7 @@ class Installation(Processes):
 class Crowd:
     """Simulated people who vote all the time, on a thread of their own."""
 
-    def __init__(self, voters: list[Voter]) -> None:
+    def __init__(self, voters: list[SimulatedVoter]) -> None:
         self._voters = voters
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._all(),), name="crowd")
@@ -522,7 +522,7 @@ class Crowd:
         self._tasks = [asyncio.create_task(self._one(voter)) for voter in self._voters]
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _one(self, voter: Voter) -> None:
+    async def _one(self, voter: SimulatedVoter) -> None:
         while True:
             try:
                 return await voter.run()

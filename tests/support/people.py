@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason
+from prefmh_web.campaigns.models import Campaign, EndReason, Voter
 from prefmh_web.campaigns.record import export
 from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
@@ -278,12 +278,12 @@ def version_now() -> str:
     return consent.version_of(TEXT)
 
 
-def person_in(study, said) -> Annotator:
+def person_in(study, said) -> Voter:
     part = Participation.objects.get(campaign=study, participant__external_id=said["id"])
-    return Annotator.objects.select_related("campaign").get(pk=part.annotator_id)
+    return Voter.objects.select_related("campaign").get(pk=part.voter_id)
 
 
-def write_about(study, said) -> Annotator:
+def write_about(study, said) -> Voter:
     """End somebody's part with a reason, and give them a comment of their own."""
     person = person_in(study, said)
     completion.exclude(person, study.owner, EndReason.CARELESS, said["reason"], is_paid=False)
@@ -295,8 +295,8 @@ def write_about(study, said) -> Annotator:
     return person
 
 
-def part_of(person: Annotator) -> Participation:
-    return Participation.objects.get(annotator=person)
+def part_of(person: Voter) -> Participation:
+    return Participation.objects.get(voter=person)
 
 
 def found_in(content: bytes, said: dict[str, str]) -> set[str]:

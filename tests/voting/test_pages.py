@@ -21,7 +21,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from prefmh_web.campaigns.models import Annotator, Event, Lease, Vote
+from prefmh_web.campaigns.models import Event, Lease, Vote, Voter
 from prefmh_web.campaigns.objects import options_of
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.settings import SOURCE
@@ -51,10 +51,10 @@ def joined(client, campaign):
 def test_the_welcome_page_names_the_questions_and_joins_once(client, campaign, vote_path):
     page = client.get(invitation_path(campaign)).content.decode()
     assert "Which is darker?" in page
-    assert not Annotator.objects.exists()
+    assert not Voter.objects.exists()
     for _ in range(2):
         assert client.post(invitation_path(campaign)).url == vote_path
-    assert Annotator.objects.count() == 1
+    assert Voter.objects.count() == 1
 
 
 def test_a_choice_of_no_screen_is_refused_with_all_that_there_are():

@@ -22,7 +22,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.campaigns.models import Lease, Vote, Voter
 from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN
 from prefmh_web.voting import presence
 from prefmh_web.voting.presence import WaitingRoom
@@ -96,7 +96,7 @@ def test_closing_one_of_two_pages_leaves_the_other_its_pair(live_site, path, coo
         with open_socket(live_site.url, path, cookies) as leaving:
             assert lease_in(leaving.recv(timeout=10)) == key
         # The page that stays is told that one has gone, and says again that somebody is there.
-        eventually(lambda: Annotator.objects.get().online_until and not Lease.objects.get().is_orphan)
+        eventually(lambda: Voter.objects.get().online_until and not Lease.objects.get().is_orphan)
         send(staying, lease=key, choice="first")
         eventually(lambda: Vote.objects.filter(key=key, number=1).exists())
 
@@ -148,24 +148,24 @@ def test_of_those_who_wait_the_first_come_is_served(lonely, live_site):
         for page, waits_longest in pairwise(people):
             send(page, lease=lease, choice="skip")
             lease = lease_in(recv_until(waits_longest, lease_in))
-    holders = Lease.objects.order_by("issued_at").values_list("annotator", flat=True)
-    assert list(holders) == list(Annotator.objects.order_by("pk").values_list("pk", flat=True))
+    holders = Lease.objects.order_by("issued_at").values_list("voter", flat=True)
+    assert list(holders) == list(Voter.objects.order_by("pk").values_list("pk", flat=True))
 
 
 @pytest.fixture
-def pages(campaign) -> list[tuple[Annotator, str]]:
+def pages(campaign) -> list[tuple[Voter, str]]:
     """Five people with a page each, and the keys of their sessions."""
     link, keys = invitation_path(campaign), []
     for _ in range(5):
         person = Client()
         person.post(link)
         keys.append(person.cookies["prefmh_session"].value)
-    return list(zip(Annotator.objects.order_by("pk"), keys, strict=True))
+    return list(zip(Voter.objects.order_by("pk"), keys, strict=True))
 
 
 def renew_all(pages) -> list[int | None]:
     async def renew() -> list[int | None]:
-        return await asyncio.gather(*(presence.renewed(annotator, key) for annotator, key in pages))
+        return await asyncio.gather(*(presence.renewed(voter, key) for voter, key in pages))
 
     return async_to_sync(renew)()
 
@@ -177,12 +177,12 @@ def test_pages_that_renew_at_one_time_cost_what_one_of_them_does(pages):
         assert renew_all(pages) == [None] * 5
     assert len(of_five) == len(of_one)
     soon = timezone.now() + timedelta(seconds=60)
-    assert Annotator.objects.filter(online_until__gt=soon).count() == 5
+    assert Voter.objects.filter(online_until__gt=soon).count() == 5
 
 
 def test_each_learns_what_became_of_its_person(pages):
     (removed, _), (_, ended), *_ = pages
-    Annotator.objects.filter(pk=removed.pk).update(removed_at=timezone.now())
+    Voter.objects.filter(pk=removed.pk).update(removed_at=timezone.now())
     Session.objects.get(session_key=ended).delete()
     Session.objects.filter(session_key=pages[2][1]).update(expire_date=timezone.now())
     found = renew_all([*pages, (pages[3][0], None), (pages[3][0], pages[4][1])])
@@ -212,7 +212,7 @@ SOON_S = 5
 def test_a_page_that_dies_keeps_no_other_from_its_pair(researcher, idle_tasks):
     judges = [{"question": "Which?", "votes": 1}]
     campaign = make_campaign(researcher, config=make_config(chains=1, judges=judges))
-    holder = Annotator.objects.create(campaign=campaign)
+    holder = Voter.objects.create(campaign=campaign)
     lease = leases.take(holder)
     people = [Client(), Client()]
     path = invitation_path(campaign)
@@ -238,8 +238,8 @@ def test_a_page_that_dies_keeps_no_other_from_its_pair(researcher, idle_tasks):
 class DistantPage:
     """A waiting page whose groups answer late, as Redis does."""
 
-    def __init__(self, annotator: Annotator, rng: random.Random) -> None:
-        self.annotator, self.status, self.says_held_up = annotator, "running", None
+    def __init__(self, voter: Voter, rng: random.Random) -> None:
+        self.voter, self.status, self.says_held_up = voter, "running", None
         self.groups: set[str] = set()
         self.tasks: list[asyncio.Task] = []
         self._rng = rng
@@ -275,10 +275,10 @@ class DistantPage:
 
 @pytest.mark.parametrize("staying", [0, 1, 2])
 def test_however_pages_come_and_go_one_of_those_that_wait_hears_the_nudges(researcher, idle_tasks, staying):
-    annotator = Annotator.objects.create(campaign=make_campaign(researcher))
+    voter = Voter.objects.create(campaign=make_campaign(researcher))
 
     async def hearing(rng: random.Random) -> tuple[int, int]:
-        room, pages = WaitingRoom("waiting"), [DistantPage(annotator, rng) for _ in range(3)]
+        room, pages = WaitingRoom("waiting"), [DistantPage(voter, rng) for _ in range(3)]
         await asyncio.gather(*(page.come_and_go(room, stays=at < staying) for at, page in enumerate(pages)))
         tasks = [task for page in pages for task in page.tasks]
         # Those that are told to end may be in the database yet.

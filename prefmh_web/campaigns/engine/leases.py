@@ -20,7 +20,7 @@ A vote counts once, and a step is decided once, because of three things, in one 
 * A vote's key is its lease's key, and unique. Sent again, it finds the vote that is stored.
 * A chain's head moves only from the step before (`sql.ADVANCE`), and a chain has each step once.
 
-Locks come in one order: the comparison or the chain, its leases, the annotator, the campaign. Whoever looks for a pair
+Locks come in one order: the comparison or the chain, its leases, the voter, the campaign. Whoever looks for a pair
 passes over those that others hold. What follows from a vote outside of the database is sent after the commit
 (`campaigns/dispatch.py`). It may be lost: a sweep finds whatever waits.
 
@@ -39,7 +39,7 @@ This file
 ---------
 A lease is a vote that is asked of one person, and comes back when it ends without one:
 
-    take       the annotator's live lease, or a new one on the comparison that most needs an answer; where nobody needs
+    take       the voter's live lease, or a new one on the comparison that most needs an answer; where nobody needs
                one, and the config allows it, on a new chain
     answer     hands the vote to `transitions.cast_vote`, which ends the lease
     skip       returns the place to its judge
@@ -71,7 +71,7 @@ from prefmh_web.campaigns.engine.locks import begin, is_joined, locked, pass_ove
 from prefmh_web.campaigns.engine.open_comparisons import OpenComparison
 from prefmh_web.campaigns.engine.sql import Changes
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Lease, Side, Vote, Voter
 from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
@@ -84,8 +84,8 @@ _Seen = list[tuple[OpenComparison, Judge]]
 
 
 @retried_after_conflicts
-def take(annotator: Annotator, most_votes: int | None = None) -> Lease | None:
-    """Return the annotator's live lease, or lease them a comparison; None when there is none for them now.
+def take(voter: Voter, most_votes: int | None = None) -> Lease | None:
+    """Return the voter's live lease, or lease them a comparison; None when there is none for them now.
 
     Together with other calls in one transaction, comparisons that others hold at this moment are not waited for.
 
@@ -95,29 +95,29 @@ def take(annotator: Annotator, most_votes: int | None = None) -> Lease | None:
     Raises:
         django.db.IntegrityError: together with other calls, when a second page of theirs takes a lease in this moment.
     """
-    lease = live_lease_of(annotator) if annotator.holds_a_lease else None
-    if lease or not annotator.campaign.is_running or annotator.resting or annotator.removed_at:
+    lease = live_lease_of(voter) if voter.holds_a_lease else None
+    if lease or not voter.campaign.is_running or voter.resting or voter.removed_at:
         return lease
     try:
-        return _lease_or_chain(annotator, most_votes)
+        return _lease_or_chain(voter, most_votes)
     except IntegrityError:
         if is_joined():
             raise
         # A second page of the same person took a lease in this very moment; both show that one.
-        return live_lease_of(annotator)
+        return live_lease_of(voter)
 
 
-def live_lease_of(annotator: Annotator) -> Lease | None:
-    """Return the lease the annotator holds, if any."""
+def live_lease_of(voter: Voter) -> Lease | None:
+    """Return the lease the voter holds, if any."""
     whole = Lease.objects.select_related("comparison__current", "comparison__proposal")
     whole = whole.defer("comparison__current__code", "comparison__proposal__code")
-    return whole.filter(annotator=annotator, ended_at__isnull=True).first()
+    return whole.filter(voter=voter, ended_at__isnull=True).first()
 
 
 @retried_after_conflicts
 def answer(
     key: uuid.UUID,
-    annotator: Annotator,
+    voter: Voter,
     chosen_side: Side,
     elapsed_ms: int | None,
     hidden_ms: int | None = None,
@@ -134,19 +134,19 @@ def answer(
         page: how the pair stood, and whether the page was translated, as `Vote` has it.
 
     Raises:
-        Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
+        Comparison.DoesNotExist: the voter was never given this lease, or has lost access since.
     """
     # What it decides may open the chain's next comparison; what that takes is read before anything is locked.
-    frozen.prepare(annotator.campaign)
-    with _locked_lease(key, annotator) as lease:
-        if annotator.removed_at:
+    frozen.prepare(voter.campaign)
+    with _locked_lease(key, voter) as lease:
+        if voter.removed_at:
             raise Comparison.DoesNotExist
         if lease.ending in (Lease.Ending.SKIPPED, Lease.Ending.UNASKED):
             return None
         given = Vote(
             key=key,
             judge_id=lease.judge_id,
-            annotator_id=annotator.pk,
+            voter_id=voter.pk,
             proposal_side=lease.proposal_side,
             chosen_side=chosen_side,
             elapsed_ms=elapsed_ms,
@@ -158,14 +158,14 @@ def answer(
         vote = transitions.cast_vote(lease.comparison, given, lease) if is_kept else None
         if vote is None or not vote.counted:
             # A counted vote nudges; this one has only given its place back.
-            dispatch.place_returned(annotator.campaign_id)
-    if annotator.resting:
-        wake(annotator)
+            dispatch.place_returned(voter.campaign_id)
+    if voter.resting:
+        wake(voter)
     return vote
 
 
 @retried_after_conflicts
-def skip(key: uuid.UUID, annotator: Annotator, *, was_asked: bool = True) -> None:
+def skip(key: uuid.UUID, voter: Voter, *, was_asked: bool = True) -> None:
     """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too;
     after many skips it may be suspended.
 
@@ -173,60 +173,60 @@ def skip(key: uuid.UUID, annotator: Annotator, *, was_asked: bool = True) -> Non
         was_asked: False where the page did not show what was sent: then it is no skip.
 
     Raises:
-        Comparison.DoesNotExist: the annotator was never given this lease.
+        Comparison.DoesNotExist: the voter was never given this lease.
     """
-    with _locked_lease(key, annotator) as lease:
+    with _locked_lease(key, voter) as lease:
         ending = Lease.Ending.SKIPPED if was_asked else Lease.Ending.UNASKED
         if transitions.end_lease(lease.comparison, key, ending) and was_asked:
             suspension.after_skip(lease.comparison)
-        dispatch.place_returned(annotator.campaign_id)
+        dispatch.place_returned(voter.campaign_id)
 
 
-def orphan(annotator: Annotator, grace: timedelta = ORPHAN_GRACE) -> None:
+def orphan(voter: Voter, grace: timedelta = ORPHAN_GRACE) -> None:
     """A page of this person is gone: their place goes back soon, unless one comes back or is open still."""
-    _orphan(Lease.objects.filter(annotator=annotator), grace)
+    _orphan(Lease.objects.filter(voter=voter), grace)
     # Another page of the same person, should there be one, adopts the pair again.
-    sockets.nudge(sockets.voter(annotator.pk))
+    sockets.nudge(sockets.voter(voter.pk))
 
 
-def adopt(annotator: Annotator) -> None:
+def adopt(voter: Voter) -> None:
     """The person's page is here: their lease keeps the deadline it had."""
-    for lease in Lease.objects.filter(annotator=annotator, ended_at__isnull=True, is_orphan=True):
-        expires_at = lease.issued_at + _time_to_answer(annotator.campaign)
+    for lease in Lease.objects.filter(voter=voter, ended_at__isnull=True, is_orphan=True):
+        expires_at = lease.issued_at + _time_to_answer(voter.campaign)
         Lease.objects.filter(pk=lease.pk, is_orphan=True).update(expires_at=expires_at, is_orphan=False)
 
 
-def release(annotator: Annotator) -> None:
+def release(voter: Voter) -> None:
     """The grace of `orphan` is over: give back what no page of this person has adopted. The sweep would, later."""
     now = timezone.now()
-    left_behind = Lease.objects.filter(annotator=annotator, ended_at__isnull=True, is_orphan=True, expires_at__lte=now)
-    for lease in left_behind.select_related("annotator"):
+    left_behind = Lease.objects.filter(voter=voter, ended_at__isnull=True, is_orphan=True, expires_at__lte=now)
+    for lease in left_behind.select_related("voter"):
         _expire(lease, now)
 
 
-def wake(annotator: Annotator) -> None:
+def wake(voter: Voter) -> None:
     """The person shows that they are there, after a lease of theirs ran out."""
-    # Asked of the database: the caller's annotator may be as old as its socket.
-    Annotator.objects.filter(pk=annotator.pk, resting=True).update(resting=False)
-    annotator.resting = False
+    # Asked of the database: the caller's voter may be as old as its socket.
+    Voter.objects.filter(pk=voter.pk, resting=True).update(resting=False)
+    voter.resting = False
 
 
-def withdraw(annotator_ids: Collection[int]) -> None:
+def withdraw(voter_ids: Collection[int]) -> None:
     """Give the places of people whose access was withdrawn to others, at once. Not in the transaction that withdraws:
-    whoever ends a lease locks its comparison, which nobody does while holding an annotator.
+    whoever ends a lease locks its comparison, which nobody does while holding a voter.
     """
-    out = Lease.objects.filter(annotator__in=annotator_ids, ended_at__isnull=True)
-    for lease in out.select_related("annotator"):
+    out = Lease.objects.filter(voter__in=voter_ids, ended_at__isnull=True)
+    for lease in out.select_related("voter"):
         # As skipped: such a lease takes no vote any more, while an expired one still would.
-        skip(lease.key, lease.annotator)
-    Annotator.objects.filter(pk__in=annotator_ids).update(online_until=None)
+        skip(lease.key, lease.voter)
+    Voter.objects.filter(pk__in=voter_ids).update(online_until=None)
 
 
 def expire() -> None:
     """End the leases whose time is over; orphan those of people whose pages a crash took away."""
     now = timezone.now()
-    _orphan(Lease.objects.filter(annotator__online_until__lt=now, is_orphan=False))
-    for lease in Lease.objects.filter(ended_at__isnull=True, expires_at__lte=now).select_related("annotator"):
+    _orphan(Lease.objects.filter(voter__online_until__lt=now, is_orphan=False))
+    for lease in Lease.objects.filter(ended_at__isnull=True, expires_at__lte=now).select_related("voter"):
         _expire(lease, now)
 
 
@@ -237,8 +237,8 @@ def _expire(lease: Lease, now: datetime) -> None:
         ended = transitions.end_lease(comparison, lease.key, Lease.Ending.EXPIRED, expires_at__lte=now)
         # A person who is there but did not answer rests; one whose page is gone is served on return.
         if ended and not lease.is_orphan:
-            Annotator.objects.filter(pk=lease.annotator_id).update(resting=True)
-        dispatch.place_returned(lease.annotator.campaign_id, lease.annotator_id)
+            Voter.objects.filter(pk=lease.voter_id).update(resting=True)
+        dispatch.place_returned(lease.voter.campaign_id, lease.voter_id)
 
 
 def look_again_where_nobody_is_asked() -> None:
@@ -258,12 +258,12 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
     leases.filter(ended_at__isnull=True, expires_at__gt=deadline).update(expires_at=deadline, is_orphan=True)
 
 
-def _lease_or_chain(annotator: Annotator, most_votes: int | None) -> Lease | None:
+def _lease_or_chain(voter: Voter, most_votes: int | None) -> Lease | None:
     for _ in range(locks.ATTEMPTS):
-        lease = _first_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
-        if lease or not openings.are_possible(annotator.campaign):
+        lease = _first_lease(open_comparisons.wanted_by(voter), voter, most_votes)
+        if lease or not openings.are_possible(voter.campaign):
             return lease
-        lease, has_passed_over = _lease_on_a_new_chain(annotator, most_votes)
+        lease, has_passed_over = _lease_on_a_new_chain(voter, most_votes)
         if not has_passed_over:
             return lease
         if is_joined():
@@ -272,55 +272,55 @@ def _lease_or_chain(annotator: Annotator, most_votes: int | None) -> Lease | Non
     return None
 
 
-def _lease_on_a_new_chain(annotator: Annotator, most_votes: int | None) -> tuple[Lease | None, bool]:
+def _lease_on_a_new_chain(voter: Voter, most_votes: int | None) -> tuple[Lease | None, bool]:
     """Open a chain for somebody who would wait, and lease them its first pair; unless there is one for them by now.
 
     Returns:
         The lease, and whether there is a comparison that somebody else holds at this moment. It is not waited for
         under the campaign's lock, and nothing is opened.
     """
-    frozen.prepare(annotator.campaign)
+    frozen.prepare(voter.campaign)
     with begin():
-        if most_votes is not None and not _may_cast_another(annotator, most_votes):
+        if most_votes is not None and not _may_cast_another(voter, most_votes):
             return None, False
-        if not openings.lock(annotator.campaign):
+        if not openings.lock(voter.campaign):
             return None, False
-        lease, busy = _free_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
+        lease, busy = _free_lease(open_comparisons.wanted_by(voter), voter, most_votes)
         if lease or busy:
             return lease, not lease
-        openings.open_for(annotator)
-        return _free_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)[0], False
+        openings.open_for(voter)
+        return _free_lease(open_comparisons.wanted_by(voter), voter, most_votes)[0], False
 
 
 def _free_lease(
-    wanted: Iterable[tuple[OpenComparison, Judge]], annotator: Annotator, most_votes: int | None
+    wanted: Iterable[tuple[OpenComparison, Judge]], voter: Voter, most_votes: int | None
 ) -> tuple[Lease | None, _Seen]:
     """Lease the first wanted comparison that nobody holds at this moment; return also those that somebody does."""
     busy: _Seen = []
     for seen, judge in wanted:
-        if lease := _lease(seen, judge, annotator, busy, most_votes):
+        if lease := _lease(seen, judge, voter, busy, most_votes):
             return lease, busy
     return None, busy
 
 
 def _first_lease(
-    wanted: Iterable[tuple[OpenComparison, Judge]], annotator: Annotator, most_votes: int | None = None
+    wanted: Iterable[tuple[OpenComparison, Judge]], voter: Voter, most_votes: int | None = None
 ) -> Lease | None:
-    lease, busy = _free_lease(wanted, annotator, most_votes)
+    lease, busy = _free_lease(wanted, voter, most_votes)
     if lease:
         return lease
     if busy and is_joined():
         pass_over()
         return None
     # Told that there is nothing, the person would wait although what holds these ends within milliseconds.
-    leases = (_lease(seen, judge, annotator, None, most_votes) for seen, judge in busy)
+    leases = (_lease(seen, judge, voter, None, most_votes) for seen, judge in busy)
     return next(filter(None, leases), None)
 
 
 def _lease(
     seen: OpenComparison,
     judge: Judge,
-    annotator: Annotator,
+    voter: Voter,
     busy: _Seen | None,
     most_votes: int | None,
 ) -> Lease | None:
@@ -337,75 +337,73 @@ def _lease(
             return None
         comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
         comparison.current, comparison.proposal = current, proposal
-        if most_votes is not None and not _may_cast_another(annotator, most_votes):
+        if most_votes is not None and not _may_cast_another(voter, most_votes):
             return None
         if comparison.suspended_at:
             # Since it was seen.
             return None
-        if lease := _lease_as_seen(seen, comparison, judge, annotator):
+        if lease := _lease_as_seen(seen, comparison, judge, voter):
             return lease
-        opened = open_comparisons.on(seen.pk, annotator.campaign)
+        opened = open_comparisons.on(seen.pk, voter.campaign)
         if opened is None:
             return None
         # Looked at again: another page of this person may have answered meanwhile.
-        is_for_them = opened.has_room(judge) and not opened.is_barred(annotator.pk, judge)
+        is_for_them = opened.has_room(judge) and not opened.is_barred(voter.pk, judge)
         changes = Changes()
-        lease = _given(opened, comparison, judge, annotator, changes) if is_for_them else None
+        lease = _given(opened, comparison, judge, voter, changes) if is_for_them else None
         if lease:
-            opened.note("live", judge.pk, annotator.pk)
+            opened.note("live", judge.pk, voter.pk)
         transitions.note_room(comparison, opened, changes)
         changes.make()
         return lease
 
 
-def _may_cast_another(annotator: Annotator, most_votes: int) -> bool:
-    """Look again under the lock of the annotator's row: a vote on another page may have been the last one."""
-    found = Annotator.objects.select_for_update(no_key=True).values_list("votes_cast", flat=True)
-    return found.get(pk=annotator.pk) < most_votes
+def _may_cast_another(voter: Voter, most_votes: int) -> bool:
+    """Look again under the lock of the voter's row: a vote on another page may have been the last one."""
+    found = Voter.objects.select_for_update(no_key=True).values_list("votes_cast", flat=True)
+    return found.get(pk=voter.pk) < most_votes
 
 
-def _lease_as_seen(seen: OpenComparison, comparison: Comparison, judge: Judge, annotator: Annotator) -> Lease | None:
+def _lease_as_seen(seen: OpenComparison, comparison: Comparison, judge: Judge, voter: Voter) -> Lease | None:
     """Lease a comparison that is locked by now, if nothing has happened on it since it was seen to have room: mostly
     nothing has, and it need not be read again.
     """
     unchanged = seen.is_unchanged()
-    if unchanged is None or comparison.verdict or seen.has_expired(annotator, judge):
+    if unchanged is None or comparison.verdict or seen.has_expired(voter, judge):
         return None
-    lease = _new_lease(seen, comparison, judge, annotator)
+    lease = _new_lease(seen, comparison, judge, voter)
     changes = Changes()
-    seen.note("live", judge.pk, annotator.pk)
+    seen.note("live", judge.pk, voter.pk)
     transitions.note_room(comparison, seen, changes, only_if=unchanged)
     changes.insert(lease, only_if=unchanged)
     changes.make()
     return None if lease._state.adding else lease
 
 
-def _given(
-    opened: OpenComparison, comparison: Comparison, judge: Judge, annotator: Annotator, changes: Changes
-) -> Lease:
-    if opened.has_expired(annotator, judge):
+def _given(opened: OpenComparison, comparison: Comparison, judge: Judge, voter: Voter, changes: Changes) -> Lease:
+    if opened.has_expired(voter, judge):
         # The same pair again under the same key: a vote still on its way from before finds its place.
-        expired = comparison.leases.filter(judge=judge.pk, annotator=annotator, ending=Lease.Ending.EXPIRED)[0]
+        expired = comparison.leases.filter(judge=judge.pk, voter=voter, ending=Lease.Ending.EXPIRED)[0]
         now = timezone.now()
-        expired.issued_at, expired.expires_at = now, now + _time_to_answer(annotator.campaign)
+        expired.issued_at, expired.expires_at = now, now + _time_to_answer(voter.campaign)
         expired.is_orphan = False
         expired.ended_at = expired.ending = None
         expired.save()
         return expired
-    lease = _new_lease(opened, comparison, judge, annotator)
+    lease = _new_lease(opened, comparison, judge, voter)
     changes.insert(lease)
     return lease
 
 
-def _new_lease(opened: OpenComparison, comparison: Comparison, judge: Judge, annotator: Annotator) -> Lease:
+def _new_lease(opened: OpenComparison, comparison: Comparison, judge: Judge, voter: Voter) -> Lease:
     now = timezone.now()
     return Lease(
         comparison=comparison,
         judge_id=judge.pk,
-        annotator=annotator,
+        voter=voter,
         proposal_side=_draw_side(opened, judge),
         issued_at=now,
-        expires_at=now + _time_to_answer(annotator.campaign),
+        expires_at=now + _time_to_answer(voter.campaign),
     )
 
 
@@ -426,24 +424,24 @@ def _time_to_answer(campaign: Campaign) -> timedelta:
 
 
 @contextmanager
-def _locked_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Lease]:
-    """Open a transaction and yield a lease of an annotator with its comparison, all rows locked.
+def _locked_lease(key: uuid.UUID, voter: Voter) -> Iterator[Lease]:
+    """Open a transaction and yield a lease of a voter with its comparison, all rows locked.
 
     Args:
-        annotator: is brought up to date, together with their campaign.
+        voter: is brought up to date, together with their campaign.
 
     Raises:
-        Comparison.DoesNotExist: the annotator was never given this lease.
+        Comparison.DoesNotExist: the voter was never given this lease.
     """
     with begin():
-        row = sql.COMPARISON_OF_LEASE.row(key, annotator.pk)
+        row = sql.COMPARISON_OF_LEASE.row(key, voter.pk)
         if row is None:
             raise Comparison.DoesNotExist
-        columns = (sql.OF_COMPARISON, sql.OF_CHAIN, sql.OF_CAMPAIGN, sql.OF_LEASE, sql.OF_ANNOTATOR)
+        columns = (sql.OF_COMPARISON, sql.OF_CHAIN, sql.OF_CAMPAIGN, sql.OF_LEASE, sql.OF_VOTER)
         comparison, chain, campaign, lease, now, holds_another = sql.read_all(columns, row)
-        chain.campaign, comparison.chain, lease.comparison, lease.annotator = campaign, chain, comparison, annotator
-        vars(annotator).update(vars(now))
-        annotator.campaign = campaign
+        chain.campaign, comparison.chain, lease.comparison, lease.voter = campaign, chain, comparison, voter
+        vars(voter).update(vars(now))
+        voter.campaign = campaign
         # Once this one has ended, which every caller sees to.
-        annotator.holds_a_lease = bool(holds_another)
+        voter.holds_a_lease = bool(holds_another)
         yield lease

@@ -10,7 +10,7 @@ What the path of a vote reads whole: a comparison under its lock, and the person
 
 locked           one comparison with its chain and campaign, its row locked until the transaction ends
 locked_all       several of them, in the transaction that the caller has begun
-person, refresh  an annotator with their campaign; the same, into one that was read before
+person, refresh  a voter with their campaign; the same, into one that was read before
 
 `held` keeps a claim in the database while one works: it ends by itself soon after its holder's process does.
 Clocks must agree to within `CLAIM_S`, and no holder may be stopped for longer than it.
@@ -33,7 +33,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import sql
-from prefmh_web.campaigns.models import Annotator, Comparison
+from prefmh_web.campaigns.models import Comparison, Voter
 
 logger = logging.getLogger(__name__)
 
@@ -158,25 +158,25 @@ def _comparison(row: Sequence[Any]) -> Comparison:
     return comparison
 
 
-def person(annotator_id: int) -> Annotator:
-    """Return an annotator with their campaign, the number of their votes, and whether a lease is theirs, in one
+def person(voter_id: int) -> Voter:
+    """Return a voter with their campaign, the number of their votes, and whether a lease is theirs, in one
     statement.
 
     Raises:
-        Annotator.DoesNotExist: there is none.
+        Voter.DoesNotExist: there is none.
     """
-    row = sql.PERSON.row(annotator_id)
+    row = sql.PERSON.row(voter_id)
     if row is None:
-        raise Annotator.DoesNotExist
-    annotator: Annotator
-    annotator, campaign, holds_a_lease = sql.read_all((sql.OF_ANNOTATOR, sql.OF_CAMPAIGN), row)
-    annotator.campaign, annotator.holds_a_lease = campaign, bool(holds_a_lease)
-    return annotator
+        raise Voter.DoesNotExist
+    voter: Voter
+    voter, campaign, holds_a_lease = sql.read_all((sql.OF_VOTER, sql.OF_CAMPAIGN), row)
+    voter.campaign, voter.holds_a_lease = campaign, bool(holds_a_lease)
+    return voter
 
 
-def refresh(annotator: Annotator) -> None:
-    """Bring an annotator that was read before up to date, as `person` reads them."""
-    vars(annotator).update(vars(person(annotator.pk)))
+def refresh(voter: Voter) -> None:
+    """Bring a voter that was read before up to date, as `person` reads them."""
+    vars(voter).update(vars(person(voter.pk)))
 
 
 CLAIM_S = 60.0

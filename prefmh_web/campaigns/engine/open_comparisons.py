@@ -25,7 +25,7 @@ import sampler
 from prefmh_web.campaigns.engine import sql
 from prefmh_web.campaigns.engine.sql import Condition
 from prefmh_web.campaigns.frozen import StartedCampaign, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Vote, Voter
 
 # How long a skipped comparison is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
@@ -52,11 +52,11 @@ class OpenComparison:
     _resting: set[tuple[int | None, int]] = field(default_factory=set)
     _expired: set[tuple[int | None, int]] = field(default_factory=set)
 
-    def note(self, what: str, judge_id: int, annotator_id: int | None, votes: int = 1) -> None:
+    def note(self, what: str, judge_id: int, voter_id: int | None, votes: int = 1) -> None:
         """Take in one row of `_WHAT_HAPPENED`, or what has just been done."""
         if what in ("for", "against"):
             self._counted.append((judge_id, what == "for"))
-            self._answered.add((annotator_id, judge_id))
+            self._answered.add((voter_id, judge_id))
         elif what == "turn":
             self._turns[judge_id] = votes
         elif what != "open":
@@ -64,9 +64,9 @@ class OpenComparison:
             if what == "live":
                 self._live[judge_id] += 1
             elif what == "resting":
-                self._resting.add((annotator_id, judge_id))
+                self._resting.add((voter_id, judge_id))
             elif what == "expired":
-                self._expired.add((annotator_id, judge_id))
+                self._expired.add((voter_id, judge_id))
         self._forget()
 
     def note_ended(self, judge_id: int) -> None:
@@ -108,35 +108,35 @@ class OpenComparison:
         """Return how many votes a judge has counted or promised."""
         return self.tally.votes_cast[judge.place] + self._live[judge.pk]
 
-    def has_answered(self, annotator_id: int | None, judge: Judge) -> bool:
-        """True when the annotator's vote for this judge counts."""
-        return annotator_id is not None and (annotator_id, judge.pk) in self._answered
+    def has_answered(self, voter_id: int | None, judge: Judge) -> bool:
+        """True when the voter's vote for this judge counts."""
+        return voter_id is not None and (voter_id, judge.pk) in self._answered
 
     def can_count(self, vote: Vote) -> bool:
         """True when the judge has votes left and the person, if it is one, has cast none that counts."""
         judge = self.campaign.judge(vote.judge_id)
-        return self.tally.votes_cast[judge.place] < judge.max_votes and not self.has_answered(vote.annotator_id, judge)
+        return self.tally.votes_cast[judge.place] < judge.max_votes and not self.has_answered(vote.voter_id, judge)
 
-    def is_barred(self, annotator_id: int, judge: Judge) -> bool:
-        """True when the annotator's vote on this comparison counts, or they have just skipped it."""
-        return self.has_answered(annotator_id, judge) or (annotator_id, judge.pk) in self._resting
+    def is_barred(self, voter_id: int, judge: Judge) -> bool:
+        """True when the voter's vote on this comparison counts, or they have just skipped it."""
+        return self.has_answered(voter_id, judge) or (voter_id, judge.pk) in self._resting
 
     def in_turn(self, panelist: int | None) -> list[Judge]:
         """The judges that a person is, the one least asked first: a panelist is their own judges only."""
         theirs = [judge for judge in self.campaign.people if judge.panelist == panelist]
         return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.max_votes, judge.place))
 
-    def give_to(self, annotator_id: int, panelist: int | None = None) -> bool:
+    def give_to(self, voter_id: int, panelist: int | None = None) -> bool:
         """Count this person as asked, if there is a question for them; False if there is none."""
         for judge in self.in_turn(panelist):
-            if not self.is_barred(annotator_id, judge) and self.has_room(judge):
-                self.note("live", judge.pk, annotator_id)
+            if not self.is_barred(voter_id, judge) and self.has_room(judge):
+                self.note("live", judge.pk, voter_id)
                 return True
         return False
 
-    def has_expired(self, annotator: Annotator, judge: Judge) -> bool:
-        """True when the annotator had a lease on this comparison whose time ran out."""
-        return (annotator.pk, judge.pk) in self._expired
+    def has_expired(self, voter: Voter, judge: Judge) -> bool:
+        """True when the voter had a lease on this comparison whose time ran out."""
+        return (voter.pk, judge.pk) in self._expired
 
     def has_room(self, judge: Judge) -> bool:
         """True when one more vote of a person for this judge cannot make any vote late.
@@ -228,16 +228,16 @@ def seen(comparisons: Collection[Comparison]) -> Seen:
     return Seen(opened, stored, slots)
 
 
-def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, Judge]]:
-    """Yield what this annotator may be asked, best first: the chain furthest behind, then the judge least asked.
+def wanted_by(voter: Voter) -> Iterator[tuple[OpenComparison, Judge]]:
+    """Yield what this voter may be asked, best first: the chain furthest behind, then the judge least asked.
 
     Nothing here looks at what was answered, only at how often. It is seen without a lock; who leases a comparison
     looks again under one.
     """
-    campaign = started_campaign(annotator.campaign)
+    campaign = started_campaign(voter.campaign)
     for seen in _askable_in(campaign):
-        for judge in seen.in_turn(annotator.panelist):
-            if not seen.is_barred(annotator.pk, judge) and seen.has_room(judge):
+        for judge in seen.in_turn(voter.panelist):
+            if not seen.is_barred(voter.pk, judge) and seen.has_room(judge):
                 yield seen, judge
 
 
@@ -251,19 +251,19 @@ def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
         waiting: those who wait, in the order in which they came, each with the status that their page shows.
     """
     [(status_now, is_wanted)] = sql.WANTED.rows(campaign.pk)
-    found = {annotator_id for annotator_id, status in waiting if status != status_now}
-    annotator_ids = [annotator_id for annotator_id, status in waiting if status == status_now]
+    found = {voter_id for voter_id, status in waiting if status != status_now}
+    voter_ids = [voter_id for voter_id, status in waiting if status == status_now]
     outdated, started = len(found), started_campaign(campaign)
     panelists: dict[int, int | None] = {}
     if started.is_panel:
-        panelists = dict(Annotator.objects.filter(pk__in=annotator_ids).values_list("pk", "panelist"))
+        panelists = dict(Voter.objects.filter(pk__in=voter_ids).values_list("pk", "panelist"))
     for opened in _askable_in(started) if is_wanted else ():
-        for annotator_id in annotator_ids:
-            if annotator_id not in found and opened.give_to(annotator_id, panelists.get(annotator_id)):
-                found.add(annotator_id)
+        for voter_id in voter_ids:
+            if voter_id not in found and opened.give_to(voter_id, panelists.get(voter_id)):
+                found.add(voter_id)
             if not opened.has_room_for_somebody():
                 break
-        if len(found) == outdated + len(annotator_ids):
+        if len(found) == outdated + len(voter_ids):
             break
     return found
 

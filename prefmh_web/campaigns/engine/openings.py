@@ -30,7 +30,7 @@ from prefmh_web.campaigns import dispatch, frozen, objects
 from prefmh_web.campaigns.engine import transitions, usage
 from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, Lease, State, Voter
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
@@ -49,12 +49,12 @@ def lock(campaign: Campaign) -> bool:
     return _locked_status(campaign) == Campaign.Status.RUNNING and are_possible(campaign)
 
 
-def open_for(annotator: Annotator) -> None:
+def open_for(voter: Voter) -> None:
     """Open a chain of a locked campaign for somebody who would wait, unless one is on its way to them."""
-    if _on_their_way().filter(annotator=annotator).exists():
+    if _on_their_way().filter(voter=voter).exists():
         return
-    campaign = annotator.campaign
-    opening = ChainOpening.objects.create(campaign=campaign, annotator=annotator)
+    campaign = voter.campaign
+    opening = ChainOpening.objects.create(campaign=campaign, voter=voter)
     place = campaign.chains.count()
     start = frozen.start(campaign, place)
     if start is None:
@@ -70,10 +70,10 @@ def look_ahead(campaign: Campaign) -> None:
             return
         missing = min(_needed_soon(campaign) - _free_soon(campaign), _room(campaign))
         # One is on its way to each person at most.
-        provided = ChainOpening.objects.filter(annotator=OuterRef("pk"), chain__isnull=True)
+        provided = ChainOpening.objects.filter(voter=OuterRef("pk"), chain__isnull=True)
         people = _here(campaign).filter(~Exists(provided)).order_by("-pk")[: max(missing, 0)]
         ChainOpening.objects.bulk_create(
-            ChainOpening(campaign=campaign, annotator=person, is_ahead=True) for person in people
+            ChainOpening(campaign=campaign, voter=person, is_ahead=True) for person in people
         )
     if missing > 0:
         dispatch.open_chains(campaign)
@@ -87,8 +87,8 @@ def wanted() -> QuerySet[ChainOpening]:
 
 def forget_needless() -> None:
     """Take back what was wanted for people who have a pair by now, or have lost access; not what is being drawn."""
-    live = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
-    needless = Q(annotator__removed_at__isnull=False) | Q(Exists(live), is_ahead=False)
+    live = Lease.objects.filter(voter=OuterRef("voter"), ended_at__isnull=True)
+    needless = Q(voter__removed_at__isnull=False) | Q(Exists(live), is_ahead=False)
     wanted().filter(needless, place=None).delete()
 
 
@@ -127,13 +127,13 @@ def open_drawn(campaign: Campaign) -> None:
             place += 1
 
 
-def seekers(campaign: Campaign, annotator_ids: Sequence[int]) -> set[int]:
+def seekers(campaign: Campaign, voter_ids: Sequence[int]) -> set[int]:
     """Return for whom of those that wait a chain may open now, in the order in which they came."""
     room = _room(campaign)
     if room <= 0:
         return set()
-    provided = set(_on_their_way().filter(campaign=campaign).values_list("annotator", flat=True))
-    return set([pk for pk in annotator_ids if pk not in provided][:room])
+    provided = set(_on_their_way().filter(campaign=campaign).values_list("voter", flat=True))
+    return set([pk for pk in voter_ids if pk not in provided][:room])
 
 
 def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainOpening]:
@@ -165,16 +165,16 @@ def _room(campaign: Campaign) -> int:
     return started.config.chains_at_most - campaign.chains.count() - still_wanted
 
 
-def _here(campaign: Campaign) -> QuerySet[Annotator]:
+def _here(campaign: Campaign) -> QuerySet[Voter]:
     """Return who has a page open, and who has just joined and may be reading before their first pair."""
     now = timezone.now()
     is_here = Q(online_until__gt=now) | (_HAS_NOT_VOTED & Q(joined_at__gt=now - READING))
-    return Annotator.objects.filter(is_here, campaign=campaign, removed_at=None)
+    return Voter.objects.filter(is_here, campaign=campaign, removed_at=None)
 
 
 def _needed_soon(campaign: Campaign) -> int:
     """Return how many free pairs there should be for those who are here."""
-    live = Lease.objects.filter(annotator=OuterRef("pk"), ended_at__isnull=True)
+    live = Lease.objects.filter(voter=OuterRef("pk"), ended_at__isnull=True)
     here = _here(campaign)
     new = here.filter(_HAS_NOT_VOTED, ~Exists(live)).count()
     # Those who are new will soon have voted, and a chain takes as long to open.

@@ -10,7 +10,7 @@ same.
     PAIR                               locks a comparison unless somebody else holds it; its two objects beside it
     ONE_OPEN, SOME_OPEN, NEXT_OPEN     how open comparisons stand: counted votes, leases, turns
     WANTED                             whether a campaign has room for anybody
-    PERSON                             an annotator with their campaign, for what their page shows
+    PERSON                             a voter with their campaign, for what their page shows
     VOTES_OF_MODELS                    the keys of a comparison's votes that models have cast
     END_LEASE, COUNT_VOTE, MARK_ASKABLE, DECIDE    what a vote changes, each by the key of its row
     ADVANCE                            moves a chain's head, and tells the status of its campaign in that moment
@@ -44,7 +44,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from django.db.models.base import ModelState
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Lease, ReplyIdentity, State, Turn
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Lease, ReplyIdentity, State, Turn, Voter
 from prefmh_web.endpoints.models import Endpoint
 
 M = TypeVar("M", bound=models.Model)
@@ -216,7 +216,7 @@ _OF_NO_VOTE = ("config_data", "instructions", "tuning", "creation_key", "cost_ca
 OF_CAMPAIGN = Columns(Campaign, "m", without=_OF_NO_VOTE)
 OF_CURRENT, OF_PROPOSAL = Columns(State, "x", without=_UNSEEN), Columns(State, "y", without=_UNSEEN)
 OF_LEASE = Columns(Lease, "l")
-OF_ANNOTATOR = Columns(Annotator, "a")
+OF_VOTER = Columns(Voter, "a")
 
 _CHAIN_AND_CAMPAIGN = """
     JOIN campaigns_chain h ON h.id = c.chain_id JOIN campaigns_campaign m ON m.id = h.campaign_id
@@ -237,15 +237,15 @@ COMPARISONS = Statement(
     """,
     _OF_THE_COMPARISON,
 )
-# Found by the lease's key; the person's other leases by lease_one_live_per_annotator. What is locked is shown as it is
+# Found by the lease's key; the person's other leases by lease_one_live_per_voter. What is locked is shown as it is
 # once the lock is there, the chain and the campaign as they were when the statement began.
 COMPARISON_OF_LEASE = Statement(
     f"""
-    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}, {OF_LEASE.sql}, {OF_ANNOTATOR.sql},
-        EXISTS (SELECT 1 FROM campaigns_lease o WHERE o.annotator_id = a.id AND o.ended_at IS NULL AND o.key <> l.key)
+    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}, {OF_LEASE.sql}, {OF_VOTER.sql},
+        EXISTS (SELECT 1 FROM campaigns_lease o WHERE o.voter_id = a.id AND o.ended_at IS NULL AND o.key <> l.key)
     FROM campaigns_comparison c {_CHAIN_AND_CAMPAIGN}
-    JOIN campaigns_lease l ON l.comparison_id = c.id JOIN campaigns_annotator a ON a.id = l.annotator_id
-    WHERE l.key = %s AND l.annotator_id = %s
+    JOIN campaigns_lease l ON l.comparison_id = c.id JOIN campaigns_voter a ON a.id = l.voter_id
+    WHERE l.key = %s AND l.voter_id = %s
     """,
     _OF_THE_LEASE_TOO,
 )
@@ -260,9 +260,9 @@ PAIR_ONCE_FREE = Statement(_PAIR, _OF_THE_COMPARISON)
 # Found by the primary keys.
 PERSON = Statement(
     f"""
-    SELECT {OF_ANNOTATOR.sql}, {OF_CAMPAIGN.sql},
-        EXISTS (SELECT 1 FROM campaigns_lease l WHERE l.annotator_id = a.id AND l.ended_at IS NULL)
-    FROM campaigns_annotator a JOIN campaigns_campaign m ON m.id = a.campaign_id WHERE a.id = %s
+    SELECT {OF_VOTER.sql}, {OF_CAMPAIGN.sql},
+        EXISTS (SELECT 1 FROM campaigns_lease l WHERE l.voter_id = a.id AND l.ended_at IS NULL)
+    FROM campaigns_voter a JOIN campaigns_campaign m ON m.id = a.campaign_id WHERE a.id = %s
     """
 )
 
@@ -287,17 +287,17 @@ NEXT_OPEN = """
 # with the votes that it may still bring.
 _WHAT_HAPPENED = """
     SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
-        'open' AS what, NULL AS judge_id, NULL AS annotator_id, 0 AS votes
+        'open' AS what, NULL AS judge_id, NULL AS voter_id, 0 AS votes
     FROM open o
     UNION ALL
     SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
-        CASE WHEN v.chosen_side = v.proposal_side THEN 'for' ELSE 'against' END, v.judge_id, v.annotator_id, 1
+        CASE WHEN v.chosen_side = v.proposal_side THEN 'for' ELSE 'against' END, v.judge_id, v.voter_id, 1
     FROM open o JOIN campaigns_vote v ON v.comparison_id = o.id WHERE v.number IS NOT NULL
     UNION ALL
     SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
         CASE WHEN l.ending IS NULL THEN 'live'
             WHEN l.ending IN ('skipped', 'unasked') AND l.ended_at > %s THEN 'resting'
-            ELSE l.ending END, l.judge_id, l.annotator_id, 1
+            ELSE l.ending END, l.judge_id, l.voter_id, 1
     FROM open o JOIN campaigns_lease l ON l.comparison_id = o.id
 """
 _TURNS = """
@@ -345,7 +345,7 @@ WANTED = Statement(
 # Found by the index of the comparison.
 VOTES_OF_MODELS = Statement(
     "SELECT v.comparison_id, v.judge_id, v.slot, v.key FROM campaigns_vote v "
-    f"WHERE v.comparison_id {_AMONG} AND v.annotator_id IS NULL"
+    f"WHERE v.comparison_id {_AMONG} AND v.voter_id IS NULL"
 )
 
 # A vote may follow an expiry, of this very moment perhaps.
@@ -353,9 +353,7 @@ END_LEASE = Statement(
     "UPDATE campaigns_lease SET ended_at = %s, ending = %s WHERE key = %s AND (ended_at IS NULL OR ending = 'expired')",
     returning="ending",
 )
-COUNT_VOTE = Statement(
-    "UPDATE campaigns_annotator SET votes_cast = votes_cast + 1 WHERE id = %s", returning="votes_cast"
-)
+COUNT_VOTE = Statement("UPDATE campaigns_voter SET votes_cast = votes_cast + 1 WHERE id = %s", returning="votes_cast")
 MARK_ASKABLE = Statement("UPDATE campaigns_comparison SET is_askable = %s WHERE id = %s", returning="is_askable")
 DECIDE = Statement("UPDATE campaigns_comparison SET verdict = %s, decided_at = %s WHERE id = %s", returning="verdict")
 ADVANCE = Statement(

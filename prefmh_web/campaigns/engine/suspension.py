@@ -23,7 +23,7 @@ from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.engine.locks import locked, retried_after_conflicts
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Annotator, Chain, Comparison, Event, Lease, NotPossible, ReportReason
+from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, NotPossible, ReportReason, Voter
 from prefmh_web.transport import sockets
 
 
@@ -33,7 +33,7 @@ def after_skip(comparison: Comparison) -> None:
     if most is None or not _may_be_suspended(comparison):
         return
     # A pair that was taken back from somebody who may vote no more is no skip of theirs.
-    theirs = Q(annotator__removed_at=None) | Q(ended_at__lt=F("annotator__removed_at"))
+    theirs = Q(voter__removed_at=None) | Q(ended_at__lt=F("voter__removed_at"))
     skipped = Lease.objects.filter(theirs, comparison=comparison, ending=Lease.Ending.SKIPPED)
     if since := _tried_again_at(comparison):
         skipped = skipped.filter(ended_at__gt=since)
@@ -41,7 +41,7 @@ def after_skip(comparison: Comparison) -> None:
         _suspend(comparison, Comparison.Suspended.SKIPS, count)
 
 
-def report(key: uuid.UUID, annotator: Annotator, reason: ReportReason, words: str = "") -> None:
+def report(key: uuid.UUID, voter: Voter, reason: ReportReason, words: str = "") -> None:
     """Store a problem with a pair that somebody has skipped, or that went to somebody else while they wrote. The first
     report of a pair holds; one that was answered with a vote is left as it is. After enough reports that an object is
     not shown, nobody else is asked about that pair.
@@ -52,8 +52,8 @@ def report(key: uuid.UUID, annotator: Annotator, reason: ReportReason, words: st
     with transaction.atomic():
         # Locked: of the same report sent twice, the second one waits here; and who is forgotten in this moment has
         # written it before, or writes nothing any more.
-        person = Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
-        lease = Lease.objects.select_related("comparison__chain").filter(key=key, annotator=person).first()
+        person = Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
+        lease = Lease.objects.select_related("comparison__chain").filter(key=key, voter=person).first()
         is_voted = lease is not None and lease.ending == Lease.Ending.VOTED
         earlier = Event.objects.filter(campaign=person.campaign_id, kind=Event.Kind.REPORTED, data__key=str(key))
         if person.removed_at or is_voted or earlier.exists():

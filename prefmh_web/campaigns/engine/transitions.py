@@ -10,7 +10,7 @@
     store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
     decide_by_numbers   decides a locked step whose objects have the numbers that its rule goes by
 
-Who waits for whom: a writer locks the comparison or the chain, then leases, then the annotator, then, at a campaign's
+Who waits for whom: a writer locks the comparison or the chain, then leases, then the voter, then, at a campaign's
 very end, the campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here
 begins as a writer, so the locks are one.
 
@@ -105,7 +105,7 @@ def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
     decide the step if that settles it.
 
     The same key again returns the vote stored first. A vote that comes after the verdict, after its judge's budget
-    is spent, or beside a counted vote of the same annotator for the same judge, is kept and not counted: it has no
+    is spent, or beside a counted vote of the same voter for the same judge, is kept and not counted: it has no
     number. So is one whose lease has ended, where somebody else's vote would come too late for it.
     """
     # A lease ends with its vote, so one that has not been voted on has none.
@@ -114,7 +114,7 @@ def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
     opened = _standing(comparison)
     may_count = _may_count(opened, vote, lease)
     changes = Changes()
-    changes.change(sql.COUNT_VOTE, lease.annotator_id)
+    changes.change(sql.COUNT_VOTE, lease.voter_id)
     changes.change(sql.END_LEASE, timezone.now(), Lease.Ending.VOTED, lease.pk)
     _store(comparison, opened, vote, may_count, changes)
     if comparison.verdict is None and opened is not None:
@@ -122,7 +122,7 @@ def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
             opened.note_ended(lease.judge_id)
         note_room(comparison, opened, changes)
     _make(comparison, changes)
-    lease.annotator.votes_cast = changes.found(sql.COUNT_VOTE)
+    lease.voter.votes_cast = changes.found(sql.COUNT_VOTE)
     if comparison.verdict is None and vote.counted:
         dispatch.judge(comparison)
     return vote
@@ -168,7 +168,7 @@ def _store(
     changes.insert(vote)
     dispatch.vote_stored(comparison, vote)
     if counting is not None:
-        counting.note("for" if vote.for_proposal else "against", vote.judge_id, vote.annotator_id)
+        counting.note("for" if vote.for_proposal else "against", vote.judge_id, vote.voter_id)
         _settle(comparison, sampler.tell(asked_in(comparison), counting.tally), counting.tally, changes)
 
 

@@ -5,7 +5,7 @@ changes        a campaign's configuration: the one door through which it is crea
 model_start    what Start makes sure of where models judge, write or score
 status         start, pause, resume, finish, discard, delete, archive: the one door through which a campaign's status
                changes; asking scorers again, accepting models that a judge's server has turned to
-access         members, links, annotators, panelists' names
+access         members, links, voters, panelists' names
 judge_trials   a draft's judge tried on sample pairs
 """
 

@@ -24,7 +24,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Deleted, Invitation, Membership, NotPossible, columns_of
+from prefmh_web.campaigns.models import Campaign, Deleted, Invitation, Membership, NotPossible, Voter, columns_of
 from prefmh_web.transport import sockets
 
 if TYPE_CHECKING:
@@ -120,20 +120,20 @@ def revoke(invitation: Invitation, *, withdraw: bool = False) -> None:
         # Whoever joins holds the row, so this waits for them: nobody slips in between the two lines.
         Invitation.objects.filter(pk=invitation.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
         if withdraw:
-            _withdraw(invitation.annotators.all())
+            _withdraw(invitation.voters.all())
 
 
-def remove(annotator: Annotator) -> None:
-    """Let one annotator vote no more.
+def remove(voter: Voter) -> None:
+    """Let one voter vote no more.
 
     A link for many admits them again, as somebody new: nothing tells a fresh browser from another person.
 
     Raises:
         NotPossible: they are on a panel.
     """
-    demand_no_panel(annotator.campaign)
+    demand_no_panel(voter.campaign)
     with transaction.atomic():
-        _withdraw(Annotator.objects.filter(pk=annotator.pk))
+        _withdraw(Voter.objects.filter(pk=voter.pk))
 
 
 def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
@@ -171,9 +171,9 @@ def demand_no_panel(campaign: Campaign) -> None:
         )
 
 
-def _withdraw(people: QuerySet[Annotator]) -> None:
+def _withdraw(people: QuerySet[Voter]) -> None:
     ids = list(people.filter(removed_at__isnull=True).values_list("pk", flat=True))
     people.filter(pk__in=ids).update(removed_at=timezone.now())
     sockets.nudge(*map(sockets.voter, ids))
-    # After the commit: whoever returns a lease locks its comparison, which nobody does while holding an annotator.
+    # After the commit: whoever returns a lease locks its comparison, which nobody does while holding a voter.
     transaction.on_commit(lambda: leases.withdraw(ids), robust=True)

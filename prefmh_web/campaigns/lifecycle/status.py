@@ -269,7 +269,7 @@ def request_deletion(campaign: Campaign, typed_name: str) -> None:
             raise _not_stopped(campaign)
         now = timezone.now()
         campaign.invitations.filter(revoked_at__isnull=True).update(revoked_at=now)
-        campaign.annotators.filter(removed_at__isnull=True).update(removed_at=now)
+        campaign.voters.filter(removed_at__isnull=True).update(removed_at=now)
         dispatch.delete(campaign)
     dispatch.look_again(campaign)
 
@@ -325,7 +325,7 @@ def _rows(campaign: Campaign) -> list[QuerySet[models.Model]]:
         campaign.openings.all(),
         campaign.chains.all(),
         campaign.states.all(),
-        campaign.annotators.all(),
+        campaign.voters.all(),
     ]
 
 

@@ -251,11 +251,11 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Annotator',
+            name='Voter',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotators', to='campaigns.campaign')),
-                ('invitation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotators', to='campaigns.invitation')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='voters', to='campaigns.campaign')),
+                ('invitation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='voters', to='campaigns.invitation')),
                 ('joined_at', models.DateTimeField(auto_now_add=True)),
                 ('removed_at', models.DateTimeField(null=True)),
                 ('online_until', models.DateTimeField(null=True)),
@@ -266,7 +266,7 @@ class Migration(migrations.Migration):
                 ('erased_at', models.DateTimeField(null=True)),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False)), fields=['campaign'], name='annotator_to_be_erased')],
+                'indexes': [models.Index(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False)), fields=['campaign'], name='voter_to_be_erased')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('panelist__isnull', False)), fields=('campaign', 'panelist'), name='panelist_joined_once'), models.CheckConstraint(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False), _connector='OR'), name='erased_on_request')],
             },
         ),
@@ -348,7 +348,7 @@ class Migration(migrations.Migration):
                 ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('voter-simulated', 'Simulated'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
+                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.voter')),
                 ('data', models.JSONField(default=dict)),
             ],
             options={
@@ -362,7 +362,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='openings', to='campaigns.campaign')),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.annotator')),
+                ('voter', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.voter')),
                 ('is_ahead', models.BooleanField(default=False)),
                 ('place', models.PositiveIntegerField(null=True)),
                 ('claimed_until', models.DateTimeField(null=True)),
@@ -372,7 +372,7 @@ class Migration(migrations.Migration):
                 ('opened_at', models.DateTimeField(null=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('annotator',), name='opening_one_wanted_per_annotator'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'place'), name='opening_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='opening_whole')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('voter',), name='opening_one_wanted_per_voter'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'place'), name='opening_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='opening_whole')],
             },
         ),
         migrations.CreateModel(
@@ -382,7 +382,7 @@ class Migration(migrations.Migration):
                 ('key', models.UUIDField(unique=True)),
                 ('comparison', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='votes', to='campaigns.comparison')),
                 ('judge', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='votes', to='campaigns.judge')),
-                ('annotator', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='votes', to='campaigns.annotator')),
+                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='votes', to='campaigns.voter')),
                 ('number', models.PositiveIntegerField(null=True)),
                 ('proposal_side', models.CharField(choices=[('first', 'First'), ('second', 'Second')], max_length=6)),
                 ('chosen_side', models.CharField(choices=[('first', 'First'), ('second', 'Second')], max_length=6)),
@@ -399,7 +399,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'indexes': [models.Index(fields=['cast_at'], name='campaigns_v_cast_at_e79587_idx'), models.Index(condition=models.Q(('number__isnull', True)), fields=['number'], name='vote_too_late')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('number__isnull', False)), fields=('comparison', 'judge', 'annotator'), name='vote_counted_once_per_annotator'), models.UniqueConstraint(fields=('comparison', 'number'), name='vote_number_once'), models.UniqueConstraint(fields=('comparison', 'judge', 'slot'), name='vote_once_per_slot'), models.CheckConstraint(condition=models.Q(models.Q(('annotator__isnull', False), ('slot__isnull', True)), models.Q(('annotator__isnull', True), ('slot__isnull', False)), _connector='OR'), name='vote_of_person_or_model'), models.CheckConstraint(condition=models.Q(('preference__isnull', True), models.Q(('preference__gte', 0), ('preference__lte', 1)), _connector='OR'), name='vote_preference_in_range')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('number__isnull', False)), fields=('comparison', 'judge', 'voter'), name='vote_counted_once_per_voter'), models.UniqueConstraint(fields=('comparison', 'number'), name='vote_number_once'), models.UniqueConstraint(fields=('comparison', 'judge', 'slot'), name='vote_once_per_slot'), models.CheckConstraint(condition=models.Q(models.Q(('slot__isnull', True), ('voter__isnull', False)), models.Q(('slot__isnull', False), ('voter__isnull', True)), _connector='OR'), name='vote_of_person_or_model'), models.CheckConstraint(condition=models.Q(('preference__isnull', True), models.Q(('preference__gte', 0), ('preference__lte', 1)), _connector='OR'), name='vote_preference_in_range')],
             },
         ),
         migrations.CreateModel(
@@ -408,7 +408,7 @@ class Migration(migrations.Migration):
                 ('key', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('comparison', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leases', to='campaigns.comparison')),
                 ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leases', to='campaigns.judge')),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leases', to='campaigns.annotator')),
+                ('voter', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leases', to='campaigns.voter')),
                 ('proposal_side', models.CharField(choices=[('first', 'First'), ('second', 'Second')], max_length=6)),
                 ('issued_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField()),
@@ -418,7 +418,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['expires_at'], name='lease_live'), models.Index(condition=models.Q(('ending__in', ('skipped', 'expired'))), fields=['judge', 'ending', 'proposal_side'], name='lease_unanswered')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('annotator',), name='lease_one_live_per_annotator'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('ending__isnull', True)), models.Q(('ended_at__isnull', False), ('ending__isnull', False)), _connector='OR'), name='lease_ending_whole')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('voter',), name='lease_one_live_per_voter'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('ending__isnull', True)), models.Q(('ended_at__isnull', False), ('ending__isnull', False)), _connector='OR'), name='lease_ending_whole')],
             },
         ),
         migrations.CreateModel(

@@ -19,7 +19,7 @@ from prefmh_web.campaigns.models.campaign import (
     columns_of,
 )
 from prefmh_web.campaigns.models.log import EndReason, Event, JudgeTrial, ModelUsage, ReportReason, TrialPair
-from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, number_of, numbers_in
+from prefmh_web.campaigns.models.people import Invitation, Membership, Voter, number_of, numbers_in
 from prefmh_web.campaigns.models.steps import (
     OF_THE_START,
     CampaignScorer,

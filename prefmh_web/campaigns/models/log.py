@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.db.models.fields.json import KT
 
 from prefmh_web.campaigns.models.campaign import Campaign
-from prefmh_web.campaigns.models.people import Annotator
+from prefmh_web.campaigns.models.people import Voter
 from prefmh_web.endpoints.models import Counts, Endpoint
 
 
@@ -75,7 +75,7 @@ class Event(models.Model):
     # The researcher who did it, where one did and is known; the record has the role only.
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     # The person it is about, where it is about one.
-    voter = models.ForeignKey(Annotator, models.CASCADE, null=True, related_name="events")
+    voter = models.ForeignKey(Voter, models.CASCADE, null=True, related_name="events")
     data = models.JSONField(default=dict)
 
     class Meta:

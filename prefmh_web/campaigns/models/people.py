@@ -40,7 +40,7 @@ def new_invitation_token() -> str:
 
 
 class Invitation(models.Model):
-    """A link that lets people join a campaign as annotators."""
+    """A link that lets people join a campaign as voters."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="invitations")
     token = models.CharField(max_length=43, unique=True, default=new_invitation_token)
@@ -62,12 +62,12 @@ class Invitation(models.Model):
         return not (self.is_single_use or self.revoked_at)
 
 
-class Annotator(models.Model):
+class Voter(models.Model):
     """A person who votes in one campaign, known by their session only."""
 
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="annotators")
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="voters")
     # The link they came by; null for those who joined before links were noted.
-    invitation = models.ForeignKey("Invitation", models.PROTECT, null=True, related_name="annotators")
+    invitation = models.ForeignKey("Invitation", models.PROTECT, null=True, related_name="voters")
     joined_at = models.DateTimeField(auto_now_add=True)
     # Set when access is withdrawn: no more pairs, no more votes; what they voted stays.
     removed_at = models.DateTimeField(null=True)
@@ -100,7 +100,7 @@ class Annotator(models.Model):
             models.Index(
                 fields=("campaign",),
                 condition=models.Q(erasure_requested_at__isnull=False, erased_at__isnull=True),
-                name="annotator_to_be_erased",
+                name="voter_to_be_erased",
             ),
         )
 
@@ -110,9 +110,9 @@ _MOST = 2**31
 Numbered = TypeVar("Numbered", bound=Model)
 
 
-def number_of(annotator: Annotator) -> int:
+def number_of(voter: Voter) -> int:
     """Return somebody's number."""
-    return Annotator.objects.filter(campaign=annotator.campaign_id, pk__lte=annotator.pk).count()
+    return Voter.objects.filter(campaign=voter.campaign_id, pk__lte=voter.pk).count()
 
 
 def numbers_in(campaign: Campaign) -> dict[int, int]:
@@ -129,12 +129,12 @@ def key_of(campaign: Campaign, number: int) -> int | None:
 
 def with_numbers(found: QuerySet[Numbered], path: str) -> QuerySet[Numbered, Any]:
     """Return rows with the number of whom each refers to by this path, as `voter_number`; None for nobody."""
-    earlier = Annotator.objects.filter(campaign=OuterRef(f"{path}__campaign"), pk__lte=OuterRef(path)).order_by()
+    earlier = Voter.objects.filter(campaign=OuterRef(f"{path}__campaign"), pk__lte=OuterRef(path)).order_by()
     numbered: QuerySet[Any, Any] = found.annotate(
         voter_number=Subquery(earlier.values("campaign").annotate(all=Count("pk")).values("all"))
     )
     return numbered
 
 
-def _everybody(campaign: Campaign) -> QuerySet[Annotator, int]:
-    return Annotator.objects.filter(campaign=campaign).order_by("pk").values_list("pk", flat=True)
+def _everybody(campaign: Campaign) -> QuerySet[Voter, int]:
+    return Voter.objects.filter(campaign=campaign).order_by("pk").values_list("pk", flat=True)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, State
-from prefmh_web.campaigns.models.people import Annotator
+from prefmh_web.campaigns.models.people import Voter
 
 
 def _both_or_neither(first: str, second: str) -> Q:
@@ -160,7 +160,7 @@ class Comparison(models.Model):
 
 
 class Vote(models.Model):
-    """One answer to one judge's question, of an annotator or of a model. `number` is null for one that came too late.
+    """One answer to one judge's question, of a voter or of a model. `number` is null for one that came too late.
 
     Of a model: `slot` is which of its N votes this is; `preference` the probability of a vote for the proposal that it
     was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read; `identity`
@@ -182,7 +182,7 @@ class Vote(models.Model):
     key = models.UUIDField(unique=True)
     comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="votes")
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="votes")
-    annotator = models.ForeignKey(Annotator, models.PROTECT, null=True, related_name="votes")
+    voter = models.ForeignKey(Voter, models.PROTECT, null=True, related_name="votes")
     number = models.PositiveIntegerField(null=True)
     proposal_side = models.CharField(max_length=6, choices=Side)
     chosen_side = models.CharField(max_length=6, choices=Side)
@@ -202,15 +202,15 @@ class Vote(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("comparison", "judge", "annotator"),
+                fields=("comparison", "judge", "voter"),
                 condition=Q(number__isnull=False),
-                name="vote_counted_once_per_annotator",
+                name="vote_counted_once_per_voter",
             ),
             models.UniqueConstraint(fields=("comparison", "number"), name="vote_number_once"),
             models.UniqueConstraint(fields=("comparison", "judge", "slot"), name="vote_once_per_slot"),
             models.CheckConstraint(
                 name="vote_of_person_or_model",
-                condition=Q(annotator__isnull=False, slot__isnull=True) | Q(annotator__isnull=True, slot__isnull=False),
+                condition=Q(voter__isnull=False, slot__isnull=True) | Q(voter__isnull=True, slot__isnull=False),
             ),
             models.CheckConstraint(
                 name="vote_preference_in_range",
@@ -309,7 +309,7 @@ class Score(models.Model):
 
 
 class Lease(models.Model):
-    """A vote promised to one annotator until a deadline, with the sides drawn for it.
+    """A vote promised to one voter until a deadline, with the sides drawn for it.
 
     Its key is the idempotency key of the vote. Ended leases stay: they tell who was asked what, and skips.
     """
@@ -324,7 +324,7 @@ class Lease(models.Model):
     key = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="leases")
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="leases")
-    annotator = models.ForeignKey(Annotator, models.CASCADE, related_name="leases")
+    voter = models.ForeignKey(Voter, models.CASCADE, related_name="leases")
     proposal_side = models.CharField(max_length=6, choices=Side)
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -336,7 +336,7 @@ class Lease(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("annotator",), condition=Q(ended_at__isnull=True), name="lease_one_live_per_annotator"
+                fields=("voter",), condition=Q(ended_at__isnull=True), name="lease_one_live_per_voter"
             ),
             models.CheckConstraint(name="lease_ending_whole", condition=_both_or_neither("ended_at", "ending")),
         )
@@ -373,7 +373,7 @@ class ChainOpening(models.Model):
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="openings")
-    annotator = models.ForeignKey(Annotator, models.PROTECT, related_name="+")
+    voter = models.ForeignKey(Voter, models.PROTECT, related_name="+")
     # For somebody who had no need of it yet: see `openings.look_ahead`.
     is_ahead = models.BooleanField(default=False)
     # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
@@ -387,7 +387,7 @@ class ChainOpening(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("annotator",), condition=Q(chain__isnull=True), name="opening_one_wanted_per_annotator"
+                fields=("voter",), condition=Q(chain__isnull=True), name="opening_one_wanted_per_voter"
             ),
             models.UniqueConstraint(
                 fields=("campaign", "place"), condition=Q(chain__isnull=True), name="opening_one_start_per_number"

@@ -222,7 +222,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ShownChain], voted: 
     counts = _ended_without_a_vote(people)
     expired = sum(count for (_, ending, _), count in counts.items() if ending == Lease.Ending.EXPIRED)
     skipped = sum(counts.values()) - expired
-    late = Vote.objects.filter(judge__in=people, annotator__isnull=False, number__isnull=True)
+    late = Vote.objects.filter(judge__in=people, voter__isnull=False, number__isnull=True)
     is_for = Q(chosen_side=F("proposal_side"))
     late_for, late_against = late.aggregate(one=Count("pk", filter=is_for), other=Count("pk", filter=~is_for)).values()
     votes, leases = sum(chain.all_votes for chain in chains), skipped + expired + voted
@@ -244,7 +244,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ShownChain], voted: 
 
 def _ended_without_a_vote(people: Sequence[Judge]) -> Counter[tuple[int, str, str]]:
     # A pair that was taken back from somebody who may vote no more is no skip of theirs.
-    theirs = Q(annotator__removed_at=None) | Q(ended_at__lt=F("annotator__removed_at"))
+    theirs = Q(voter__removed_at=None) | Q(ended_at__lt=F("voter__removed_at"))
     endings = (Lease.Ending.SKIPPED, Lease.Ending.EXPIRED)
     found = Lease.objects.filter(theirs, judge__in=people, ending__in=endings).order_by()
     rows = found.values_list("judge", "ending", "proposal_side").annotate(count=Count("pk"))
@@ -278,7 +278,7 @@ def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
     """
     links = {link.panelist: link for link in campaign.invitations.filter(panelist__isnull=False)}
     counts = {"answers": Count("votes"), "last_answer_at": Max("votes__cast_at")}
-    joined = campaign.annotators.filter(panelist__isnull=False).annotate(**counts)
+    joined = campaign.voters.filter(panelist__isnull=False).annotate(**counts)
     people = {person.panelist: person for person in joined}
     waits, reminded, now = waits_in(campaign), _reminders(campaign), timezone.now()
     found = []

@@ -131,7 +131,7 @@ def progress_of(campaign: Campaign) -> Progress:
     chains = list(chains_of(campaign))
     answers, lately = _answers(campaign, chains, since)
     patience = timedelta(seconds=config.answering.seconds)
-    people = campaign.annotators.aggregate(
+    people = campaign.voters.aggregate(
         online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
     )
     return Progress(
@@ -187,10 +187,10 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     again: QuerySet[Any] = cast.filter(asks__gt=1)
     if campaign.config.rule.evidence == "ratings":
         again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
-    by_people = cast.filter(annotator__isnull=False)
+    by_people = cast.filter(voter__isnull=False)
     pairs = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
-    alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
+    alone = judged.exclude(votes__voter__isnull=False).distinct().count() if len(models) < len(judges) else 0
     config = campaign.config
     by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
     stopped = (judge for judge in models if judge.stopped_because)

@@ -53,7 +53,7 @@ def figures_of(campaign: Campaign) -> dict[str, Any]:
         "acceptance": sampler.diagnostics.Acceptance(found["accepted"], found["moves"]),
         "is_cut_short": campaign.status == Campaign.Status.FINISHED and left.exists(),
         "samples": samples_in(campaign).count(),
-        "people": counted.filter(annotator__isnull=False).values("annotator").distinct().count(),
+        "people": counted.filter(voter__isnull=False).values("voter").distinct().count(),
         "late": votes.filter(number__isnull=True).count(),
         "votes": sum(votes_of.values()),
         "votes_of": votes_of,

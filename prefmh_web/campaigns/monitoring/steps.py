@@ -73,7 +73,7 @@ def steps_in(campaign: Campaign, wanted: Mapping[str, Any]) -> QuerySet[Comparis
     if (judge := wanted.get("judge")) is not None:
         found = found.filter(Exists(votes.filter(judge__place=judge, number__isnull=False)))
     if (person := wanted.get("person")) is not None:
-        found = found.filter(Exists(votes.filter(annotator=key_of(campaign, person) or 0)))
+        found = found.filter(Exists(votes.filter(voter=key_of(campaign, person) or 0)))
     if (seconds := wanted.get("seconds")) is not None:
         took = ExpressionWrapper(Coalesce(F("decided_at"), Now()) - F("opened_at"), DurationField())
         found = found.annotate(took=took).filter(took__gte=timedelta(seconds=seconds))
@@ -117,7 +117,7 @@ def step_at(campaign: Campaign, chain: int, step: int) -> Comparison | None:
 
 def votes_on(step: Comparison) -> list[Vote]:
     """Return the votes on a step in the order in which they counted; those that came too late are the last."""
-    votes = with_numbers(step.votes.select_related("judge__endpoint", "annotator"), "annotator")
+    votes = with_numbers(step.votes.select_related("judge__endpoint", "voter"), "voter")
     return list(votes.order_by(F("number").asc(nulls_last=True), "pk"))
 
 

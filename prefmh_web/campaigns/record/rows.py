@@ -75,7 +75,7 @@ TRANSLATED = Case(
     output_field=TextField(),
 )
 """Of a vote: whether the browser had translated the words around its pair; empty where that is not known."""
-LEASE = Case(When(annotator__isnull=False, then=Key("key", TextField())), default=None, output_field=TextField())
+LEASE = Case(When(voter__isnull=False, then=Key("key", TextField())), default=None, output_field=TextField())
 """Of a vote: a person's has the key of its lease; a model has none."""
 
 
@@ -117,7 +117,7 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         number="number",
         judge_index="judge__place",
         question=_questions(snapshot.campaign),
-        voter="annotator_id",
+        voter="voter_id",
         proposal_side="proposal_side",
         chosen_side="chosen_side",
         for_proposal=FOR_PROPOSAL,
@@ -398,7 +398,7 @@ def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
     opened = campaign.openings.filter(chain__isnull=False).order_by("chain__place")
-    for at, place, voter, is_ahead in opened.values_list("opened_at", "chain__place", "annotator", "is_ahead"):
+    for at, place, voter, is_ahead in opened.values_list("opened_at", "chain__place", "voter", "is_ahead"):
         if place in snapshot.steps and at is not None:
             yield at, "chain-opened", voter, {"chain_index": place, "reason": "ahead" if is_ahead else "wait"}
     found = Event.objects.filter(campaign=campaign)

@@ -18,7 +18,7 @@ from django.shortcuts import get_object_or_404
 from prefmh_web.accounts.models import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership, NotPossible
+from prefmh_web.campaigns.models import Campaign, EndReason, Invitation, Membership, NotPossible, Voter
 from prefmh_web.campaigns.models.people import key_of
 from prefmh_web.campaigns.monitoring.judging import panelists_of
 from prefmh_web.config import Outcome
@@ -37,7 +37,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Person], Any]]] = {
     "number": ("Person", lambda person: person.number),
     "stage": ("Stage", lambda person: person.stage and list(Stage).index(person.stage)),
     "outcome": ("Outcome", lambda person: person.outcome and person.outcome.label),
-    "arrived": ("Arrived", lambda person: person.annotator.joined_at),
+    "arrived": ("Arrived", lambda person: person.voter.joined_at),
     "seen": ("Last seen", lambda person: person.seen_at),
     "votes": ("Votes", lambda person: person.votes),
     "skips": ("Skips", lambda person: person.skips),
@@ -212,47 +212,45 @@ def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
 
 
 @common.campaign_page(Right.RUN)
-def person(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
+def person(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse:
     """Show one of them."""
-    return _shown(request, campaign, _annotator(campaign, voter))
+    return _shown(request, campaign, _voter(campaign, number))
 
 
 @common.campaign_action(Right.RUN, "person")
-def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
+def end(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse | str:
     """End somebody's part."""
-    annotator = _annotator(campaign, voter)
-    form = ExclusionForm(request.POST, person=person_of(annotator), auto_id=_END_IDS)
+    voter = _voter(campaign, number)
+    form = ExclusionForm(request.POST, person=person_of(voter), auto_id=_END_IDS)
     if not form.is_valid():
-        return _shown(request, campaign, annotator, end=form)
-    if form.cleaned_data.get("with_link") and annotator.invitation:
+        return _shown(request, campaign, voter, end=form)
+    if form.cleaned_data.get("with_link") and voter.invitation:
         # First: nobody comes back in between.
-        access.revoke(annotator.invitation)
+        access.revoke(voter.invitation)
     reason, text = EndReason(form.cleaned_data["reason"]), form.cleaned_data["text"]
-    completion.exclude(annotator, request.user, reason, text, is_paid=form.cleaned_data.get("is_paid") == "yes")
-    return _ended(request, person_of(annotator))
+    completion.exclude(voter, request.user, reason, text, is_paid=form.cleaned_data.get("is_paid") == "yes")
+    return _ended(request, person_of(voter))
 
 
 @common.campaign_action(Right.OWN, "person")
-def bonus(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
+def bonus(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse | str:
     """Store what somebody is paid beside the pay."""
-    annotator, form = _annotator(campaign, voter), BonusForm(request.POST)
+    voter, form = _voter(campaign, number), BonusForm(request.POST)
     if not form.is_valid():
-        return _shown(request, campaign, annotator, bonus=form)
-    payments.set_bonus(annotator, form.cleaned_data["bonus"], by=request.user)
+        return _shown(request, campaign, voter, bonus=form)
+    payments.set_bonus(voter, form.cleaned_data["bonus"], by=request.user)
     return "Saved."
 
 
-def _annotator(campaign: Campaign, voter: int) -> Annotator:
-    return get_object_or_404(campaign.annotators.select_related("invitation"), pk=key_of(campaign, voter))
+def _voter(campaign: Campaign, number: int) -> Voter:
+    return get_object_or_404(campaign.voters.select_related("invitation"), pk=key_of(campaign, number))
 
 
-def _shown(
-    request: SignedInRequest, campaign: access.SeenCampaign, annotator: Annotator, **wrong: forms.Form
-) -> HttpResponse:
+def _shown(request: SignedInRequest, campaign: access.SeenCampaign, voter: Voter, **wrong: forms.Form) -> HttpResponse:
     """Show one person; `wrong` are forms that could not be read, by their names."""
-    found = person_of(annotator)
+    found = person_of(voter)
     part, study = found.part, campaign.config.study
-    exclusion = completion.exclusion_of(annotator)
+    exclusion = completion.exclusion_of(voter)
     blank = {
         "end": ExclusionForm(person=found, auto_id=_END_IDS),
         "bonus": BonusForm(initial={"bonus": part and part.bonus}),
@@ -263,7 +261,7 @@ def _shown(
         "pay": study.paid(part.outcome, found.votes, part.pay) if part and part.outcome else None,
         "exclusion": exclusion,
         "exclusion_reason": exclusion and EndReason(exclusion.data["reason"]).label,
-        "is_owed": bool(payments.owed(campaign, [annotator.pk])),
+        "is_owed": bool(payments.owed(campaign, [voter.pk])),
         "has_code": bool(study.codes.get(Outcome.ENDED)),
         "forms": blank | wrong,
     }
@@ -276,7 +274,7 @@ def _ended(request: HttpRequest, ended: Person) -> str:
         stays = f"The part of person {ended.number} had ended before: {ended.outcome.label}. That stays, with its pay."
         messages.warning(request, f"{stays} They can vote no more.")
         return ""
-    link = Invitation.objects.filter(annotators=ended.annotator).first()
+    link = Invitation.objects.filter(voters=ended.voter).first()
     if link and link.admits_anybody and ended.part is None:
         messages.warning(
             request,
@@ -287,22 +285,22 @@ def _ended(request: HttpRequest, ended: Person) -> str:
 
 
 @common.campaign_action(Right.OWN, "person")
-def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
+def erase(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse | str:
     """Forget somebody."""
-    annotator = _annotator(campaign, voter)
-    form = ErasureForm(request.POST, has_id=person_of(annotator).has_id, auto_id=_ERASURE_IDS)
+    voter = _voter(campaign, number)
+    form = ErasureForm(request.POST, has_id=person_of(voter).has_id, auto_id=_ERASURE_IDS)
     if not form.is_valid():
-        return _shown(request, campaign, annotator, erase=form)
+        return _shown(request, campaign, voter, erase=form)
     scope = erasure.Scope(form.cleaned_data.get("scope") or erasure.Scope.PARTICIPATION)
-    if erasure.erase(annotator, scope, is_forced=form.cleaned_data.get("is_forced", False)):
+    if erasure.erase(voter, scope, is_forced=form.cleaned_data.get("is_forced", False)):
         return f"Nothing says any more who person {voter} is. Their votes are kept."
     return f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
 
 
 @common.campaign_action(Right.OWN, "person")
-def settle_one(request: SignedInRequest, campaign: Campaign, voter: int) -> str:
+def settle_one(request: SignedInRequest, campaign: Campaign, number: int) -> str:
     """Note that somebody is paid."""
-    if not payments.settle(campaign, _annotator(campaign, voter), by=request.user):
+    if not payments.settle(campaign, _voter(campaign, number), by=request.user):
         raise NotPossible("Nothing was noted: their part goes on, or they were noted as paid before.")
     return "Noted as paid."
 

@@ -162,7 +162,7 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     """Show the setup of a started campaign, its links and its members."""
     context = common.frame(request, campaign) | {"board": Board(campaign)}
     if context["may_run"]:
-        links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("annotators"))
+        links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("voters"))
         context["links"] = links.order_by("pk")
     if context["may_own"]:
         context |= {

@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('participant', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='participations', to='participants.participant')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.campaign')),
-                ('annotator', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.annotator')),
+                ('voter', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.voter')),
                 ('visits', models.JSONField(default=list)),
                 ('arrived_at', models.DateTimeField(auto_now_add=True)),
                 ('stage', models.CharField(choices=[('arrival', 'arrival'), ('questions', 'questions'), ('instructions', 'instructions'), ('practice', 'practice'), ('comprehension', 'comprehension'), ('votes', 'votes'), ('last-questions', 'last questions'), ('end', 'end')], default='arrival', max_length=20)),

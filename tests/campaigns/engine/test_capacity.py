@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.engine.open_comparisons import on
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Voter
 from tests.support.campaigns import make_campaign, make_config
 
 JUDGES = ([{"question": "Which?", "votes": 1}], [{"question": "Which?", "votes": 3}, {"question": "How?", "votes": 2}])
 
 
-def act(rng: random.Random, person: Annotator) -> None:
+def act(rng: random.Random, person: Voter) -> None:
     """Take a lease, or answer it, skip it, or let its time run out and perhaps answer after all."""
     person.refresh_from_db()
     if person.resting:
@@ -39,7 +39,7 @@ def act(rng: random.Random, person: Annotator) -> None:
 def test_a_comparison_is_passed_over_if_and_only_if_it_has_room_for_nobody(researcher, idle_tasks, judges):
     campaign = make_campaign(researcher, config=make_config(chains=2, judges=judges))
     campaign.refresh_from_db()
-    everybody = [Annotator.objects.create(campaign=campaign) for _ in range(7)]
+    everybody = [Voter.objects.create(campaign=campaign) for _ in range(7)]
     rng = random.Random(20261121)
     seen = set()
     for _ in range(150):
@@ -55,7 +55,7 @@ def test_a_comparison_is_passed_over_if_and_only_if_it_has_room_for_nobody(resea
 def waiting(researcher, people: int, **config) -> tuple[Campaign, list[int]]:
     campaign = make_campaign(researcher, config=make_config(**config))
     campaign.refresh_from_db()
-    return campaign, [Annotator.objects.create(campaign=campaign).pk for _ in range(people)]
+    return campaign, [Voter.objects.create(campaign=campaign).pk for _ in range(people)]
 
 
 @pytest.mark.parametrize(("chains", "budget", "room"), [(1, 1, 1), (3, 1, 3), (2, 3, 6), (40, 1, 9)])
@@ -71,7 +71,7 @@ def test_as_many_look_again_as_there_is_room_for(researcher, idle_tasks, chains,
 def test_who_has_answered_or_just_skipped_is_passed_over(researcher, idle_tasks):
     judges = [{"question": "Which?", "votes": 1}]
     campaign, people = waiting(researcher, 3, chains=1, judges=judges)
-    first = Annotator.objects.get(pk=people[0])
+    first = Voter.objects.get(pk=people[0])
     leases.skip(leases.take(first).key, first)
     assert takers(campaign, people) == {people[1]}
 

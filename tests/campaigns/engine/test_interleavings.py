@@ -22,7 +22,7 @@ from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitio
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Vote, Voter
 from prefmh_web.transport import publishing
 from prefmh_web.voting.responses import Response
 from prefmh_web.voting.screens import screen_after
@@ -138,7 +138,7 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
         leases.expire()
         wait_until_idle()
         voted, ended, works = set(), set(), []
-        for person in [Annotator.objects.create(campaign=campaign) for _ in range(PEOPLE)]:
+        for person in [Voter.objects.create(campaign=campaign) for _ in range(PEOPLE)]:
             if lease := leases.take(person):
                 doing = str(rng.choice(DOINGS, p=(0.6, 0.2, 0.1, 0.1)))
                 works += _works(doing, person, lease, Side.FIRST if rng.random() < 0.5 else Side.SECOND)
@@ -162,7 +162,7 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
         yield errors, voted, ended
 
 
-def _works(doing: str, person: Annotator | None, lease: Lease, side: Side) -> list[Callable[[], object]]:
+def _works(doing: str, person: Voter | None, lease: Lease, side: Side) -> list[Callable[[], object]]:
     if doing == "expire":
         Lease.objects.filter(key=lease.key).update(expires_at=timezone.now())
         return [leases.expire]
@@ -177,7 +177,7 @@ def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, 
     assert voted == set(Vote.objects.filter(key__in=voted).values_list("key", flat=True))
     in_vain = Vote.objects.filter(number__isnull=True).exclude(key__in=ended)
     assert not in_vain.filter(key__in=voted).exists()
-    assert not in_vain.filter(annotator=None).exists()
+    assert not in_vain.filter(voter=None).exists()
     started = started_campaign(campaign)
     for comparison in Comparison.objects.filter(verdict__isnull=True, chain__campaign=campaign):
         opened = open_comparisons.on(comparison.pk, campaign)
@@ -205,7 +205,7 @@ def test_nor_where_what_was_seen_before_a_lock_decides(with_one_judge):
 def test_nor_where_a_model_judges_beside_people(with_a_model):
     assert_nothing_goes_wrong(with_a_model, 1, 2)
     assert Comparison.objects.filter(verdict__isnull=False, chain__campaign=with_a_model).count() > ROUNDS
-    assert Vote.objects.filter(annotator=None).count() > ROUNDS
+    assert Vote.objects.filter(voter=None).count() > ROUNDS
 
 
 def assert_extensions_lose_no_chain(researcher) -> None:
@@ -242,8 +242,8 @@ def test_without_a_second_look_at_the_length_it_shows(researcher, monkeypatch):
         assert_extensions_lose_no_chain(researcher)
 
 
-def _newcomer(campaign: Campaign) -> Annotator:
-    return Annotator.objects.create(campaign=campaign)
+def _newcomer(campaign: Campaign) -> Voter:
+    return Voter.objects.create(campaign=campaign)
 
 
 def test_without_the_lock_of_models_turns_it_shows(with_a_model, monkeypatch):

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote, Voter
 from tests.support.campaigns import make_campaign, make_config
 from tests.support.records import assert_record_is_whole
 
@@ -18,11 +18,11 @@ ONE_CHAIN = {"chains": 1, "judges": [{"question": "Which?", "votes": 4}]}
 
 @pytest.fixture
 def person(campaign):
-    return Annotator.objects.create(campaign=campaign)
+    return Voter.objects.create(campaign=campaign)
 
 
 def people(campaign, count):
-    return [Annotator.objects.create(campaign=campaign) for _ in range(count)]
+    return [Voter.objects.create(campaign=campaign) for _ in range(count)]
 
 
 def make_overdue(lease: Lease) -> None:
@@ -79,8 +79,8 @@ def test_a_place_left_behind_goes_back_when_its_grace_is_over(researcher, idle_t
     leases.adopt(here)
     for person in (gone, here):
         leases.release(person)
-    assert Lease.objects.get(annotator=gone).ending == Lease.Ending.EXPIRED
-    assert Lease.objects.get(annotator=here).ended_at is None
+    assert Lease.objects.get(voter=gone).ending == Lease.Ending.EXPIRED
+    assert Lease.objects.get(voter=here).ended_at is None
 
 
 def test_an_expired_question_goes_to_somebody_else_and_its_person_rests(campaign, person):
@@ -90,7 +90,7 @@ def test_an_expired_question_goes_to_somebody_else_and_its_person_rests(campaign
     person.refresh_from_db()
     assert person.resting
     assert leases.take(person) is None
-    other = leases.take(Annotator.objects.create(campaign=campaign))
+    other = leases.take(Voter.objects.create(campaign=campaign))
     assert (other.comparison_id, other.judge_id) == (lease.comparison_id, lease.judge_id)
     leases.wake(person)
     assert leases.take(person) is not None
@@ -166,13 +166,13 @@ def test_the_chain_furthest_behind_is_asked_about_first(campaign, idle_tasks):
                 leases.answer(lease.key, person, Side.FIRST, None)
                 idle_tasks()
     steps = Comparison.objects.filter(verdict__isnull=True).values_list("step", flat=True)
-    asked = leases.take(Annotator.objects.create(campaign=campaign))
+    asked = leases.take(Voter.objects.create(campaign=campaign))
     assert asked.comparison.step == min(steps)
 
 
 def test_questions_of_people_whom_a_crash_took_away_go_back_soon(person):
     lease = leases.take(person)
-    Annotator.objects.filter(pk=person.pk).update(online_until=timezone.now() - timedelta(seconds=1))
+    Voter.objects.filter(pk=person.pk).update(online_until=timezone.now() - timedelta(seconds=1))
     leases.expire()
     lease.refresh_from_db()
     assert lease.is_orphan
@@ -200,13 +200,13 @@ def test_a_paused_campaign_gives_no_new_lease_but_takes_the_vote_that_is_out(cam
     person.refresh_from_db()
     assert leases.take(person) == lease
     assert leases.answer(lease.key, person, Side.SECOND, None).counted
-    person = Annotator.objects.select_related("campaign").get(pk=person.pk)
+    person = Voter.objects.select_related("campaign").get(pk=person.pk)
     assert leases.take(person) is None
 
 
 def test_sides_are_drawn_anew_for_every_lease_and_fairly(researcher, idle_tasks):
     campaign = make_campaign(researcher, config=make_config(chains=40))
-    person = Annotator.objects.create(campaign=campaign)
+    person = Voter.objects.create(campaign=campaign)
     again = set()
     for _ in range(12):
         lease = leases.take(person)

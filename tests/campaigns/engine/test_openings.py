@@ -17,7 +17,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.engine import leases, openings
 from prefmh_web.campaigns.frozen import plan_of
-from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Lease, Side
+from prefmh_web.campaigns.models import Campaign, ChainOpening, Lease, Side, Voter
 from prefmh_web.campaigns.proposals import drawing
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import registered
@@ -51,9 +51,9 @@ def elastic_texts(researcher, **changes) -> Campaign:
     return started_now(create_draft(owner=researcher, config=make_config(**config)))
 
 
-def people_of(campaign: Campaign, number: int) -> list[Annotator]:
+def people_of(campaign: Campaign, number: int) -> list[Voter]:
     campaign.refresh_from_db()
-    return [Annotator.objects.create(campaign=campaign) for _ in range(number)]
+    return [Voter.objects.create(campaign=campaign) for _ in range(number)]
 
 
 def places(campaign: Campaign) -> list[int]:
@@ -115,7 +115,7 @@ def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(res
 def test_of_those_who_wait_whoever_has_a_chain_on_its_way_is_not_told_to_look_for_another(researcher):
     campaign = elastic_texts(researcher, max_chains=3)
     provided, waiting, another = people_of(campaign, 3)
-    ChainOpening.objects.create(campaign=campaign, annotator=provided)
+    ChainOpening.objects.create(campaign=campaign, voter=provided)
     looked = [provided.pk, waiting.pk, another.pk]
     # One chain is there, one on its way, and there may be three.
     assert openings.seekers(campaign, looked) == {waiting.pk}
@@ -136,10 +136,10 @@ def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idl
     leases.take(first)
     # As a process leaves it that dies before its hint is sent; and `first` has a pair by now.
     for person in (first, second):
-        ChainOpening.objects.create(campaign=campaign, annotator=person)
+        ChainOpening.objects.create(campaign=campaign, voter=person)
     for _ in range(2):
         sweep_everything()
-    assert [opening.annotator for opening in campaign.openings.all()] == [second]
+    assert [opening.voter for opening in campaign.openings.all()] == [second]
     assert places(campaign) == [0, 1]
     assert leases.take(third)
 
@@ -218,7 +218,7 @@ def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
 
 
 def wanted_by(campaign: Campaign, people: int) -> list[ChainOpening]:
-    return [ChainOpening.objects.create(campaign=campaign, annotator=each) for each in people_of(campaign, people)]
+    return [ChainOpening.objects.create(campaign=campaign, voter=each) for each in people_of(campaign, people)]
 
 
 def store_drawn(campaign: Campaign, place: int, opening: ChainOpening) -> None:
@@ -235,7 +235,7 @@ def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, w
     seeds = [body["seed"] for body in writer.requests if "max_tokens" in body and "prompt" in body]
     assert len(set(seeds[-10:])) == 10
     assert len(seeds) == len(set(seeds))
-    for person in Annotator.objects.filter(campaign=campaign):
+    for person in Voter.objects.filter(campaign=campaign):
         lease = leases.take(person)
         leases.answer(lease.key, person, "first", 900)
     checked_export(campaign, tmp_path)

@@ -9,7 +9,7 @@ from django.test import Client
 
 import sampler
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Vote, Voter
 from prefmh_web.voting import admission
 from tests.support.campaigns import link_of, panel_campaign, panel_judges, sit_down
 from tests.support.records import checked_export, differences
@@ -65,7 +65,7 @@ def test_the_lease_of_another_panelist_is_refused(panel):
 
 
 def test_somebody_who_is_no_panelist_is_asked_nothing(panel):
-    assert leases.take(Annotator.objects.create(campaign=panel)) is None
+    assert leases.take(Voter.objects.create(campaign=panel)) is None
 
 
 def test_a_skipped_pair_comes_back_to_the_same_person_later(panel, monkeypatch):
@@ -95,12 +95,12 @@ def test_a_link_is_one_person_on_every_device_and_two_may_share_one(panel):
     laptop, phone = Client(), Client()
     for browser in (laptop, phone):
         assert browser.post(link).url == f"{link}vote/"
-    person = panel.annotators.get()
+    person = panel.voters.get()
     assert person.panelist == 1
     # A second person of the panel with the first one's laptop: not the first one's panelist.
     assert laptop.get(f"{other_link}vote/").url == other_link
     assert laptop.post(other_link).url == f"{other_link}vote/"
-    assert sorted(panel.annotators.values_list("panelist", flat=True)) == [1, 2]
+    assert sorted(panel.voters.values_list("panelist", flat=True)) == [1, 2]
     assert laptop.get(f"{link}vote/").url == link
     assert phone.get(f"{link}vote/").status_code == 200
 
@@ -108,9 +108,9 @@ def test_a_link_is_one_person_on_every_device_and_two_may_share_one(panel):
 def test_a_panelist_joins_once_whatever_happens(panel):
     sit_down(panel, 1)
     with pytest.raises(IntegrityError), transaction.atomic():
-        Annotator.objects.create(campaign=panel, panelist=1)
+        Voter.objects.create(campaign=panel, panelist=1)
     assert admission.join(SessionStore(), link_of(panel, 1)).panelist == 1
-    assert panel.annotators.count() == 1
+    assert panel.voters.count() == 1
 
 
 def with_a_vote_of_somebody_else(record: sampler.Record) -> None:

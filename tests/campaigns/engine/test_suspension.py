@@ -8,7 +8,6 @@ from django.db import connection
 import sampler
 from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.models import (
-    Annotator,
     Campaign,
     Chain,
     Comparison,
@@ -18,6 +17,7 @@ from prefmh_web.campaigns.models import (
     ReportReason,
     Side,
     Vote,
+    Voter,
 )
 from prefmh_web.campaigns.record.rows import Snapshot
 from sampler.record.record import step_key
@@ -38,28 +38,28 @@ def campaign_of(researcher, *, chains: int = 1, steps: int = 50, judges=ONE_JUDG
     return make_campaign(researcher, config=make_config(chains=chains, steps=steps, judges=judges), **declared)
 
 
-def newcomer(campaign) -> Annotator:
-    return Annotator.objects.create(campaign=campaign)
+def newcomer(campaign) -> Voter:
+    return Voter.objects.create(campaign=campaign)
 
 
 def skip(campaign, times: int = 1) -> Comparison:
     """Let one newcomer after another skip; return what the last one skipped."""
     for _ in range(times):
         lease = leases.take(newcomer(campaign))
-        leases.skip(lease.key, lease.annotator)
+        leases.skip(lease.key, lease.voter)
     return Comparison.objects.get(pk=lease.comparison_id)
 
 
 def report(campaign, reason=ReportReason.NOT_SHOWN) -> Lease:
     lease = leases.take(newcomer(campaign))
-    leases.skip(lease.key, lease.annotator)
-    suspension.report(lease.key, lease.annotator, reason, "")
+    leases.skip(lease.key, lease.voter)
+    suspension.report(lease.key, lease.voter, reason, "")
     return lease
 
 
 def answer(lease: Lease, *, is_for: bool) -> Vote:
     side = Side(lease.proposal_side)
-    return leases.answer(lease.key, lease.annotator, side if is_for else side.other, 900)
+    return leases.answer(lease.key, lease.voter, side if is_for else side.other, 900)
 
 
 def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle_tasks):
@@ -81,7 +81,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     # Two votes for the proposal accept it: two people can be asked at once.
     Comparison.objects.update(uniform=0.5, log_r0=0.0)
     held = [leases.take(newcomer(campaign)) for _ in range(2)]
-    leases.skip(held[1].key, held[1].annotator)
+    leases.skip(held[1].key, held[1].voter)
     step = Comparison.objects.get(pk=held[0].comparison_id)
     assert step.suspended_at
     assert answer(held[0], is_for=True).counted
@@ -89,7 +89,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     assert leases.take(newcomer(campaign)) is None
     suspension.try_again(step.pk)
     last = leases.take(newcomer(campaign))
-    suspension.report(held[1].key, held[1].annotator, ReportReason.NOT_SHOWN, "")
+    suspension.report(held[1].key, held[1].voter, ReportReason.NOT_SHOWN, "")
     assert Comparison.objects.get(pk=step.pk).suspended_at
     answer(last, is_for=True)
     idle_tasks()
@@ -105,7 +105,7 @@ def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
     held = leases.take(newcomer(campaign))
     step = skip(campaign, 2)
     # It was on a screen when it was suspended: this skip is of the time before, too.
-    leases.skip(held.key, held.annotator)
+    leases.skip(held.key, held.voter)
     suspension.try_again(step.pk)
     assert skip(campaign).suspended_at is None
     assert skip(campaign).suspended_at
@@ -130,10 +130,10 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
     lease = report(campaign)
     # Shown to them again, after a while.
     again = Lease.objects.create(
-        comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="first",
+        comparison=lease.comparison, judge=lease.judge, voter=lease.voter, proposal_side="first",
         issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
     )  # fmt: skip
-    suspension.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
+    suspension.report(again.key, lease.voter, ReportReason.NOT_SHOWN, "")
     assert Event.objects.filter(kind="reported").count() == 2
     assert not suspensions()
 
@@ -168,7 +168,7 @@ def test_a_vote_that_comes_after_the_end_is_kept_and_not_counted(researcher, idl
     campaign = campaign_of(researcher, suspend_after_skips=1)
     Comparison.objects.update(uniform=0.5, log_r0=0.0)
     held = [leases.take(newcomer(campaign)) for _ in range(2)]
-    leases.skip(held[1].key, held[1].annotator)
+    leases.skip(held[1].key, held[1].voter)
     suspension.end_chain(held[0].comparison_id, WHY)
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED

@@ -15,7 +15,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.engine.locks import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
-from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote, Voter
 from tests.support.campaigns import make_campaign, make_config
 from tests.support.process import on_own_connection
 
@@ -70,31 +70,31 @@ def test_inside_a_larger_transaction_nothing_is_tried_again(transactional_db):
 
 @row_locks
 def test_a_real_deadlock_ends_with_both_done(campaign):
-    first, second = Annotator.objects.create(campaign=campaign), Annotator.objects.create(campaign=campaign)
+    first, second = Voter.objects.create(campaign=campaign), Voter.objects.create(campaign=campaign)
     both_hold_one = threading.Barrier(2)
     attempts = []
 
     @retried_after_conflicts
-    def wake(one: Annotator, other: Annotator) -> None:
+    def wake(one: Voter, other: Voter) -> None:
         with transaction.atomic():
-            Annotator.objects.filter(pk=one.pk).update(resting=True)
+            Voter.objects.filter(pk=one.pk).update(resting=True)
             attempts.append(1)
             if len(attempts) <= 2:
                 both_hold_one.wait(20)
-            Annotator.objects.filter(pk=other.pk).update(resting=True)
+            Voter.objects.filter(pk=other.pk).update(resting=True)
 
     with ThreadPoolExecutor() as pool:
         wait([pool.submit(on_own_connection(wake), *pair) for pair in ((first, second), (second, first))], 30)
     # They may meet again.
     assert len(attempts) >= 3
-    assert Annotator.objects.filter(resting=True).count() == 2
+    assert Voter.objects.filter(resting=True).count() == 2
 
 
 @row_locks
 def test_a_comparison_that_somebody_holds_is_passed_by(campaign):
-    held, _ = next(wanted_by(Annotator.objects.create(campaign=campaign)))
+    held, _ = next(wanted_by(Voter.objects.create(campaign=campaign)))
     with holding(held):
-        lease = leases.take(Annotator.objects.create(campaign=campaign))
+        lease = leases.take(Voter.objects.create(campaign=campaign))
     assert lease.comparison_id != held.pk
 
 
@@ -102,16 +102,16 @@ def test_a_comparison_that_somebody_holds_is_passed_by(campaign):
 def test_the_only_comparison_is_waited_for(researcher, idle_tasks):
     campaign = make_campaign(researcher, config=make_config(chains=1))
     [only] = Comparison.objects.filter(verdict=None)
-    annotator = Annotator.objects.create(campaign=campaign)
+    voter = Voter.objects.create(campaign=campaign)
     with ThreadPoolExecutor() as pool:
         with holding(only):
-            found = pool.submit(on_own_connection(leases.take), annotator)
+            found = pool.submit(on_own_connection(leases.take), voter)
             assert_waits(found)
             assert not Lease.objects.exists()
         assert found.result(20).comparison_id == only.pk
 
 
-def vote_while_they_are_removed(person: Annotator) -> None:
+def vote_while_they_are_removed(person: Voter) -> None:
     """Let a vote wait for its comparison until its person has been removed."""
     lease = leases.take(person)
 
@@ -119,7 +119,7 @@ def vote_while_they_are_removed(person: Annotator) -> None:
         with holding(lease.comparison):
             vote = pool.submit(on_own_connection(leases.answer), lease.key, person, Side.FIRST, 900)
             assert_waits(vote)
-            Annotator.objects.filter(pk=person.pk).update(removed_at=timezone.now())
+            Voter.objects.filter(pk=person.pk).update(removed_at=timezone.now())
         vote.result(20)
 
 
@@ -130,7 +130,7 @@ def assert_waits(work: Future) -> None:
 
 @row_locks
 def test_a_vote_that_had_to_wait_sees_that_its_person_was_removed(campaign):
-    vote_while_they_are_removed(Annotator.objects.create(campaign=campaign))
+    vote_while_they_are_removed(Voter.objects.create(campaign=campaign))
     assert not Vote.objects.exists()
 
 
@@ -138,7 +138,7 @@ def test_a_vote_that_had_to_wait_sees_that_its_person_was_removed(campaign):
 def test_without_the_lock_of_the_person_it_does_not(campaign, monkeypatch):
     of_two = dataclasses.replace(sql.COMPARISON_OF_LEASE, locks=" FOR NO KEY UPDATE OF c, l")
     monkeypatch.setattr(sql, "COMPARISON_OF_LEASE", of_two)
-    vote_while_they_are_removed(Annotator.objects.create(campaign=campaign))
+    vote_while_they_are_removed(Voter.objects.create(campaign=campaign))
     assert Vote.objects.exists()
 
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from prefmh_web import tasks
 from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.frozen import plan_of
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Side, Vote, Voter
 from prefmh_web.campaigns.proposals import drawing
 from tests.support.campaigns import cast, make_campaign, make_config
 from tests.support.records import assert_record_is_whole
@@ -25,14 +25,14 @@ def comparison(campaign):
 
 
 @pytest.fixture
-def annotators(campaign):
-    return [Annotator.objects.create(campaign=campaign) for _ in range(6)]
+def voters(campaign):
+    return [Voter.objects.create(campaign=campaign) for _ in range(6)]
 
 
-def test_the_same_key_is_the_same_vote(campaign, comparison, annotators):
+def test_the_same_key_is_the_same_vote(campaign, comparison, voters):
     key = uuid.uuid4()
-    first = cast(comparison, campaign.judges.first(), annotators[0], key=key)
-    again = cast(comparison, campaign.judges.first(), annotators[0], Side.SECOND, key=key)
+    first = cast(comparison, campaign.judges.first(), voters[0], key=key)
+    again = cast(comparison, campaign.judges.first(), voters[0], Side.SECOND, key=key)
     assert (again.pk, again.chosen_side) == (first.pk, "first")
     assert Vote.objects.count() == 1
 
@@ -41,21 +41,21 @@ def test_a_second_answer_of_a_person_and_a_vote_beyond_the_budget_are_kept_uncou
     campaign = make_campaign(researcher, config=make_config(judges=[{"question": f"{n}?", "votes": 2} for n in (1, 2)]))
     comparison = Comparison.objects.filter(verdict__isnull=True).first()
     judge = campaign.judges.first()
-    one, two, three = (Annotator.objects.create(campaign=campaign) for _ in range(3))
+    one, two, three = (Voter.objects.create(campaign=campaign) for _ in range(3))
     assert cast(comparison, judge, one).counted
     assert not cast(comparison, judge, one).counted
     cast(comparison, judge, two, Side.SECOND)
     assert not cast(comparison, judge, three).counted
 
 
-def test_a_vote_after_the_verdict_changes_nothing(campaign, comparison, annotators, idle_tasks):
-    for annotator in annotators:
+def test_a_vote_after_the_verdict_changes_nothing(campaign, comparison, voters, idle_tasks):
+    for voter in voters:
         for judge in campaign.judges.all():
-            cast(comparison, judge, annotator, Side.SECOND)
+            cast(comparison, judge, voter, Side.SECOND)
     idle_tasks()
     comparison.refresh_from_db()
     decided, head = comparison.decided_at, Chain.objects.get(pk=comparison.chain_id).head_id
-    late = cast(comparison, campaign.judges.first(), Annotator.objects.create(campaign=campaign))
+    late = cast(comparison, campaign.judges.first(), Voter.objects.create(campaign=campaign))
     comparison.refresh_from_db()
     assert not late.counted
     assert (comparison.decided_at, Chain.objects.get(pk=comparison.chain_id).head_id) == (decided, head)
@@ -93,8 +93,8 @@ def test_steps_that_no_vote_can_change_are_decided_without_one(researcher, idle_
     assert_record_is_whole(campaign)
 
 
-def test_the_schema_refuses_what_must_never_happen(campaign, comparison, annotators):
-    vote = cast(comparison, campaign.judges.first(), annotators[0])
+def test_the_schema_refuses_what_must_never_happen(campaign, comparison, voters):
+    vote = cast(comparison, campaign.judges.first(), voters[0])
     forbidden = [
         lambda: Comparison.objects.create(
             chain=comparison.chain, chain_campaign=campaign, chain_place=comparison.chain_place,
@@ -103,11 +103,11 @@ def test_the_schema_refuses_what_must_never_happen(campaign, comparison, annotat
         lambda: Comparison.objects.filter(pk=comparison.pk).update(verdict="accept"),
         lambda: Comparison.objects.filter(pk=comparison.pk).update(uniform=1.0),
         lambda: Vote.objects.create(
-            key=uuid.uuid4(), comparison=comparison, judge=vote.judge, annotator=vote.annotator, number=2,
+            key=uuid.uuid4(), comparison=comparison, judge=vote.judge, voter=vote.voter, number=2,
             proposal_side="first", chosen_side="first",
         ),
         lambda: Vote.objects.create(
-            key=vote.key, comparison=comparison, judge=vote.judge, annotator=annotators[1], number=2,
+            key=vote.key, comparison=comparison, judge=vote.judge, voter=voters[1], number=2,
             proposal_side="first", chosen_side="first",
         ),
         lambda: Chain.objects.filter(pk=comparison.chain_id).update(step=51),
@@ -127,11 +127,11 @@ def short_campaign(researcher, idle_tasks) -> Campaign:
 
 
 @pytest.fixture
-def person(short_campaign) -> Annotator:
-    return Annotator.objects.create(campaign=short_campaign)
+def person(short_campaign) -> Voter:
+    return Voter.objects.create(campaign=short_campaign)
 
 
-def vote(person: Annotator, side: Side = Side.FIRST) -> Vote:
+def vote(person: Voter, side: Side = Side.FIRST) -> Vote:
     return leases.answer(leases.take(person).key, person, side, None)
 
 

@@ -9,7 +9,7 @@ import pytest
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, NotPossible, Side
+from prefmh_web.campaigns.models import Campaign, Chain, NotPossible, Side, Voter
 from prefmh_web.campaigns.record.export import answer_now
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
@@ -31,7 +31,7 @@ def short(researcher, idle_tasks) -> Campaign:
 def finish(campaign: Campaign) -> None:
     """Vote to the end. A pair is answered by its objects alone, so the order in which pairs come does not matter."""
     campaign.refresh_from_db()
-    people = [Annotator.objects.create(campaign=campaign, votes_cast=0) for _ in range(2)]
+    people = [Voter.objects.create(campaign=campaign, votes_cast=0) for _ in range(2)]
     vote_until_finished(campaign, people, {0: lambda place: 1e4 * place}, np.random.default_rng(1))
     campaign.refresh_from_db()
 
@@ -46,7 +46,7 @@ def walk_to_the_end(chain: Chain) -> None:
     """Vote on one chain alone: whoever gets a pair of another one answers when this one has ended."""
     held = []
     while chain.step < STEPS:
-        person = Annotator.objects.create(campaign=chain.campaign, votes_cast=0)
+        person = Voter.objects.create(campaign=chain.campaign, votes_cast=0)
         lease = leases.take(person)
         assert lease is not None
         if lease.comparison.chain_id == chain.pk:

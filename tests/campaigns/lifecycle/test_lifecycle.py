@@ -15,7 +15,6 @@ from prefmh_web.campaigns import catalogs, lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes, status
 from prefmh_web.campaigns.models import (
-    Annotator,
     Campaign,
     Catalog,
     Comparison,
@@ -25,6 +24,7 @@ from prefmh_web.campaigns.models import (
     Side,
     State,
     Vote,
+    Voter,
 )
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
@@ -142,16 +142,16 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
 
 
 def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(campaign, signed_in, idle_tasks, tmp_path):
-    lease = leases.take(Annotator.objects.create(campaign=campaign))
+    lease = leases.take(Voter.objects.create(campaign=campaign))
     assert "Finish now" in signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
     signed_in.post(reverse("console:finish", args=[campaign.pk]))
     campaign.refresh_from_db()
     assert campaign.status == "finished"
     # A pair that was on a screen in that moment may still be answered, and nothing follows it.
-    leases.answer(lease.key, lease.annotator, Side.FIRST, 900)
+    leases.answer(lease.key, lease.voter, Side.FIRST, 900)
     tasks.sweep()
     idle_tasks()
-    assert leases.take(lease.annotator) is None
+    assert leases.take(lease.voter) is None
     assert Comparison.objects.count() == 3
     path = export_to(campaign, tmp_path)
     assert "finished-now" in [row["kind"] for row in table(path, "events.csv")]

@@ -16,7 +16,7 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Side, columns_of
+from prefmh_web.campaigns.models import Campaign, Side, Voter, columns_of
 from prefmh_web.setup import apply
 from tests.console.test_pages import form
 from tests.security.world import all_addresses
@@ -34,7 +34,7 @@ TYPED = 20261121
 def running(request, researcher, idle_tasks) -> Campaign:
     """A campaign with decided and open steps, under a seed that was drawn or typed."""
     campaign = started_now(make_draft(researcher, config=make_config(chains=2, steps=9), is_seed_typed=request.param))
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
+    people = [Voter.objects.create(campaign=campaign) for _ in range(2)]
     for number in range(9):
         if lease := leases.take(people[number % 2]):
             leases.answer(lease.key, people[number % 2], Side.FIRST, 0)
@@ -64,7 +64,7 @@ def assert_is_nowhere(seed: int, content: bytes, where: str) -> None:
 def all_paths(campaign: Campaign, files: list[str]) -> list[str]:
     """Return every address that there is, with what this campaign has in place of its parts."""
     names = {"campaign_id": campaign.pk, "token": campaign.invitations.get().token, "place": 0, "side": "first"}
-    names |= {"state_id": campaign.states.first().pk, "annotator_id": campaign.annotators.first().pk}
+    names |= {"state_id": campaign.states.first().pk, "voter_id": campaign.voters.first().pk}
     names |= {"comparison_id": campaign.chains.first().comparisons.first().pk}
     several = {"filename": files, "table": ["steps", "votes", "samples"]}
     found = []

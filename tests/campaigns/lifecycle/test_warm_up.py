@@ -10,7 +10,7 @@ from prefmh_web import tasks
 from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side
+from prefmh_web.campaigns.models import Campaign, Comparison, Side, Voter
 from prefmh_web.campaigns.monitoring.progress import late_chains
 from prefmh_web.campaigns.proposals import drawing
 from tests.support.campaigns import WARM_UP, voted_to_the_end, warming_campaign
@@ -27,12 +27,12 @@ def decide(campaign: Campaign, only: int | None = None, until: int = W) -> None:
         wanted = wanted.filter(chain__place=only)
     wait_until_idle()
     while wanted.exists():
-        annotator = Annotator.objects.create(campaign=campaign)
-        lease = leases.take(annotator)
+        voter = Voter.objects.create(campaign=campaign)
+        lease = leases.take(voter)
         while not wanted.filter(pk=lease.comparison_id).exists():
-            leases.skip(lease.key, annotator)
-            lease = leases.take(annotator)
-        leases.answer(lease.key, annotator, Side.FIRST if lease.first.place % 2 else Side.SECOND, 0)
+            leases.skip(lease.key, voter)
+            lease = leases.take(voter)
+        leases.answer(lease.key, voter, Side.FIRST if lease.first.place % 2 else Side.SECOND, 0)
         wait_until_idle()
 
 
@@ -75,9 +75,9 @@ def paused_at_its_end(researcher, idle_tasks) -> Campaign:
     for place in (0, 1):
         decide(campaign, only=place)
     decide(campaign, until=W - 1)
-    lease = leases.take(annotator := Annotator.objects.create(campaign=campaign))
+    lease = leases.take(voter := Voter.objects.create(campaign=campaign))
     lifecycle.pause(campaign)
-    leases.answer(lease.key, annotator, Side.FIRST, 0)
+    leases.answer(lease.key, voter, Side.FIRST, 0)
     idle_tasks()
     assert steps_of(campaign) == [W] * 3
     return reread(campaign)
@@ -136,7 +136,7 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp
 
 def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(researcher, idle_tasks, tmp_path):
     campaign = warming_campaign(researcher, chains=2, max_chains=5)
-    people = Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(5))
+    people = Voter.objects.bulk_create(Voter(campaign=campaign) for _ in range(5))
     # Each holds a pair, so for the last three a chain opens.
     first, other, *late = [leases.take(person) for person in people]
     assert sorted(lease.comparison.chain.place for lease in late) == [2, 3, 4]

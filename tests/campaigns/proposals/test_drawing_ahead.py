@@ -9,7 +9,7 @@ import sampler
 from prefmh_web import tasks
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, locks, usage
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ModelUsage, PrefetchedProposal, Side, State
+from prefmh_web.campaigns.models import Campaign, Chain, ModelUsage, PrefetchedProposal, Side, State, Voter
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import create_draft, make_config, registered, started_now, voted_to_the_end
@@ -61,8 +61,8 @@ def writing_ahead(endpoint, script, paper, eventually) -> Campaign:
 
 
 def vote(campaign: Campaign) -> None:
-    annotator = Annotator.objects.create(campaign=campaign)
-    leases.answer(leases.take(annotator).key, annotator, Side.FIRST, 0)
+    voter = Voter.objects.create(campaign=campaign)
+    leases.answer(leases.take(voter).key, voter, Side.FIRST, 0)
 
 
 def test_what_is_being_written_is_not_asked_for_a_second_time(writing_ahead, script, paper, idle_tasks, eventually):
@@ -163,12 +163,12 @@ def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, pape
     started_now(campaign)
     chain = campaign.chains.get(place=0)
     while Chain.objects.get(pk=chain.pk).step < 2:
-        annotator = Annotator.objects.create(campaign=campaign)
-        lease = leases.take(annotator)
+        voter = Voter.objects.create(campaign=campaign)
+        lease = leases.take(voter)
         while lease.comparison.chain_id != chain.pk:
-            leases.skip(lease.key, annotator)
-            lease = leases.take(annotator)
-        leases.answer(lease.key, annotator, Side.FIRST, 0)
+            leases.skip(lease.key, voter)
+            lease = leases.take(voter)
+        leases.answer(lease.key, voter, Side.FIRST, 0)
         idle_tasks()
     assert not PrefetchedProposal.objects.filter(step__gt=2).exists()
     assert not chain.comparisons.filter(step__gt=2).exists()

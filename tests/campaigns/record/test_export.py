@@ -34,7 +34,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
-from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Membership, Score, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Lease, Membership, Score, Side, Vote, Voter
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.rows import Moment, Snapshot
 from prefmh_web.objects import media
@@ -108,7 +108,7 @@ def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one
 
 
 def test_an_open_step_is_exported_as_open_with_its_votes(campaign, tmp_path):
-    person = Annotator.objects.create(campaign=campaign)
+    person = Voter.objects.create(campaign=campaign)
     lease = leases.take(person)
     leases.answer(lease.key, person, Side.FIRST, 800)
     path = checked_export(campaign, tmp_path)
@@ -119,7 +119,7 @@ def test_an_open_step_is_exported_as_open_with_its_votes(campaign, tmp_path):
 
 def test_votes_cast_while_an_export_streams_do_not_tear_it(voted, researcher, tmp_path, idle_tasks):
     campaign = make_campaign(researcher, name="Streaming")
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
+    people = [Voter.objects.create(campaign=campaign) for _ in range(3)]
     chunks = export.archive(campaign)
     parts = [next(chunks)]
     for person in people * 4:
@@ -134,7 +134,7 @@ def test_votes_cast_while_an_export_streams_do_not_tear_it(voted, researcher, tm
 
 def test_a_snapshot_gives_the_same_files_however_much_is_voted_afterwards(researcher, idle_tasks):
     campaign = make_campaign(researcher, config=make_config(steps=4))
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
+    people = [Voter.objects.create(campaign=campaign) for _ in range(4)]
     # One vote on each open pair, two of them by two people: tallies that are not whole.
     for person in people:
         lease = leases.take(person)
@@ -148,7 +148,7 @@ def test_a_snapshot_gives_the_same_files_however_much_is_voted_afterwards(resear
     vote_until_finished(campaign, people, dict.fromkeys((0, 1), float), np.random.default_rng(4))
     late = Vote.objects.filter(judge__campaign=campaign).first()
     late.pk, late.key, late.number = None, uuid4(), None
-    late.annotator = Annotator.objects.create(campaign=campaign)
+    late.voter = Voter.objects.create(campaign=campaign)
     late.save(force_insert=True)
     assert {name: "".join(export.as_csv(export.TABLES[name](snapshot))) for name in names} == before
     assert "".join(export.as_csv(export.TABLES["votes.csv"](Snapshot.now(campaign)))) != before["votes.csv"]
@@ -166,12 +166,12 @@ def test_results_are_computed_of_as_many_rows_as_fit_into_memory_and_of_no_more(
 
 def test_a_vote_that_came_too_late_has_no_number_and_its_voter_one_of_the_campaign(voted, tmp_path):
     late = Vote.objects.filter(comparison__step=2, comparison__chain__place=1).earliest("number")
-    annotator = Annotator.objects.create(campaign=voted)
-    late.pk, late.key, late.number, late.annotator = None, uuid4(), None, annotator
+    voter = Voter.objects.create(campaign=voted)
+    late.pk, late.key, late.number, late.voter = None, uuid4(), None, voter
     late.save(force_insert=True)
     votes = table(export_to(voted, tmp_path), "votes.csv")
     of_step = [row for row in votes if (row["chain_index"], row["step"]) == ("1", "2")]
-    assert [row["voter"] for row in of_step if not row["number"]] == [str(voted.annotators.count())]
+    assert [row["voter"] for row in of_step if not row["number"]] == [str(voted.voters.count())]
     assert of_step[-1]["number"] == ""
 
 
@@ -317,7 +317,7 @@ def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path
         keys = ("chain_index", "step", "number", "judge_index", "lease")
         assert [str(line[key]) for key in keys] == [vote[key] for key in keys]
         assert line.keys() == {*map(str, tables.PREFERENCES.header)}
-    leases = Lease.objects.filter(annotator__campaign=campaign, ending=Lease.Ending.VOTED)
+    leases = Lease.objects.filter(voter__campaign=campaign, ending=Lease.Ending.VOTED)
     assert {line["lease"] for line in lines} == {str(lease.key) for lease in leases}
 
 
