@@ -30,7 +30,7 @@ from prefmh_web.config import CampaignConfig, OwnPair, questions_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels
-from sampler.judges import Context, ContextLine, Exhibit, Prompt, SharedContext, shared_context
+from sampler.judges import Context, ContextLine, Prompt, SharedContext, ShownObject, shared_context
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -92,13 +92,13 @@ def rows_of(campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
     return found
 
 
-def exhibit(
+def shown_object(
     row: State,
     endpoint: Endpoint,
     prompt: Prompt | None = None,
     vision: sampler.Vision | None = None,
     context: Context | None = None,
-) -> Exhibit:
+) -> ShownObject:
     """Return an object as the model behind an endpoint gets it, with the columns of its list that are shown.
 
     Args:
@@ -116,7 +116,7 @@ def exhibit(
     named = [name for name in (() if prompt is None else prompt.measures) if name not in labels]
     measured = kind.measures(object_) if named else {}
     return replace(
-        sampler.shown_as(kind.exhibit(object_, sees_pictures=bool(endpoint.can_images)), vision),
+        sampler.shown_as(kind.shown_object(object_, sees_pictures=bool(endpoint.can_images)), vision),
         context=context,
         measures=tuple(ContextLine(name, _written(measured[name])) for name in named if name in measured),
     )

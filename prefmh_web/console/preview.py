@@ -257,8 +257,8 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     prompt = prompt_of(judge, config.rule, kind.name, has_context=bool(config.context))
     rows = _rows_of(campaign, kind)
     try:
-        exhibits = [objects.exhibit(row, endpoint, prompt, context=objects.context_of(row, config)) for row in rows]
-        requests = [*_requests(config, endpoint, prompt, exhibits or _sample_exhibits(kind, endpoint, config, prompt))]
+        shown = [objects.shown_object(row, endpoint, prompt, context=objects.context_of(row, config)) for row in rows]
+        requests = [*_requests(config, endpoint, prompt, shown or _samples_shown(kind, endpoint, config, prompt))]
     except (EndpointError, ValueError) as error:
         return {"problems": [("Prompt", getattr(error, "reason", str(error)))], "known": known}
     return {
@@ -274,12 +274,12 @@ def _requests(
     config: sampler.ChainConfig,
     endpoint: Endpoint,
     prompt: model_judges.Prompt,
-    exhibits: Sequence[model_judges.Exhibit],
+    shown_objects: Sequence[model_judges.ShownObject],
 ) -> Iterator[dict[str, Any]]:
     """Yield each request: in which order the objects stand, what the model reads, and the body, its pictures cut."""
     [judge], rates = config.judges, config.rule.evidence == "ratings"
     assert isinstance(judge.source, sampler.ModelSource)
-    first, second = exhibits
+    first, second = shown_objects
     orders = {"One object first": (first, second), "The other first": (second, first)}
     for order, shown in {"One object": (first,)}.items() if rates else orders.items():
         pair = None if rates else compared(judge.question, *shown)
@@ -313,15 +313,15 @@ def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
     return rows if len(rows) == 2 else []
 
 
-def _sample_exhibits(
+def _samples_shown(
     kind: ObjectKind, endpoint: Endpoint, config: sampler.ChainConfig, prompt: model_judges.Prompt
-) -> list[model_judges.Exhibit]:
+) -> list[model_judges.ShownObject]:
     context = tuple(
         model_judges.ContextLine(each.label, f"(what stands in “{each.column}”)") for each in config.context
     )
     named = set(prompt.measures) - {each.label for each in config.context}
     measures = tuple(model_judges.ContextLine(name, "0.500") for name in sorted(named))
-    shown = (kind.exhibit(each, sees_pictures=bool(endpoint.can_images)) for each in kind.samples)
+    shown = (kind.shown_object(each, sees_pictures=bool(endpoint.can_images)) for each in kind.samples)
     return [replace(each, context=context, measures=measures) for each in shown]
 
 

@@ -57,8 +57,8 @@ class Pair:
 
     prompt: judges.Prompt
     criterion: str
-    current: judges.Exhibit
-    proposal: judges.Exhibit
+    current: judges.ShownObject
+    proposal: judges.ShownObject
     temperature: float = 1.0
     keeps_reasons: bool = False
 
@@ -71,11 +71,11 @@ class Pair:
         return compared(self.criterion, *judges.in_order(self.current, self.proposal, proposal_first))
 
 
-def compared(criterion: str, first: judges.Exhibit, second: judges.Exhibit) -> Compared:
+def compared(criterion: str, first: judges.ShownObject, second: judges.ShownObject) -> Compared:
     """Return a pair as a program is shown it: without words around it."""
 
-    def told(exhibit: judges.Exhibit) -> str:
-        return str(judges.picture_part(exhibit.picture)["image_url"]["url"]) if exhibit.picture else exhibit.text
+    def told(shown: judges.ShownObject) -> str:
+        return str(judges.picture_part(shown.picture)["image_url"]["url"]) if shown.picture else shown.text
 
     return Compared(criterion, told(first), told(second))
 
@@ -85,7 +85,7 @@ class Rated:
     """One judge's question about one object; several criteria in one question make the rating a joint one."""
 
     prompt: judges.Prompt
-    exhibit: judges.Exhibit
+    shown: judges.ShownObject
     scale: judges.RatingScale
     temperature: float = 1.0
 
@@ -180,14 +180,14 @@ async def ratings(
     endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
 ) -> Answers:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes`."""
-    messages = rated.prompt.messages(rated.exhibit)
+    messages = rated.prompt.messages(rated.shown)
     asked = replace(question_for(endpoint, rated.temperature, rated.scale.answers), messages=messages)
     parse = partial(judges.parse_rating, scale=rated.scale)
     jobs = [_answer(asked, parse, rng, place) for place in range(count)]
-    return await _answers(endpoint, jobs, (rated.exhibit,), admitted)
+    return await _answers(endpoint, jobs, (rated.shown,), admitted)
 
 
-async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator) -> Answers:
+async def detection(endpoint: Endpoint, question: str, shown: judges.ShownObject, rng: np.random.Generator) -> Answers:
     """Ask greedily whether something is in an object: the value is 1 for yes, or 0 for no.
 
     A server that gives the same reply whatever the seed is as good as any here.
@@ -196,9 +196,9 @@ async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, 
         question: whole, as `judges.detection_prompt` takes it.
         rng: draws the seeds, which a greedy reply should not depend on.
     """
-    messages = judges.detection_prompt(question).messages(exhibit)
+    messages = judges.detection_prompt(question).messages(shown)
     asked = replace(question_for(endpoint, 0.0, judges.YES_OR_NO), messages=messages)
-    return await _answers(endpoint, [_answer(asked, judges.parse_yes_or_no, rng)], (exhibit,), varies=False)
+    return await _answers(endpoint, [_answer(asked, judges.parse_yes_or_no, rng)], (shown,), varies=False)
 
 
 async def _sampled(
@@ -316,7 +316,7 @@ def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> J
 async def _answers(
     endpoint: Endpoint,
     jobs: Sequence[Job[Given]],
-    shown: Sequence[judges.Exhibit],
+    shown: Sequence[judges.ShownObject],
     admitted: Admitted | None = None,
     *,
     varies: bool = True,
@@ -335,11 +335,11 @@ async def _called(
     endpoint: Endpoint,
     jobs: Sequence[Job[Answer]],
     unable: str,
-    shown: Sequence[judges.Exhibit],
+    shown: Sequence[judges.ShownObject],
     admitted: Admitted | None,
 ) -> Called[Answer]:
     """Run jobs, unless the endpoint was seen to be unable to do them: why in words, empty if it was not."""
-    if endpoint.can_images is False and any(exhibit.picture for exhibit in shown):
+    if endpoint.can_images is False and any(each.picture for each in shown):
         unable = unable or "does not see pictures"
     if unable:
         return Called((Unable(f"{endpoint.name} {unable}"),) * len(jobs))

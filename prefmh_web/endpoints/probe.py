@@ -71,7 +71,7 @@ from prefmh_web.endpoints.servers import Dialect, Question, dialect_of_host
 from prefmh_web.endpoints.truth import ASK, CANNOT, HOT, SEEDS, Effect, Seen
 from prefmh_web.endpoints.writer import prompt_ids, words_of
 from prefmh_web.transport import publishing
-from sampler.judges import Exhibit, Picture, pairwise_prompt
+from sampler.judges import Picture, ShownObject, pairwise_prompt
 
 logger = logging.getLogger(__name__)
 
@@ -278,7 +278,7 @@ async def _sees_images(client: Client) -> str:
     if client.endpoint.dialect == Dialect.PROGRAM:
         # It is sent each picture as it is, and counts no tokens.
         return ""
-    shown = (Exhibit("red"), Exhibit("blue")), (_square(0), _square(1)), (_square(0, 255), _square(1, 255))
+    shown = (ShownObject("red"), ShownObject("blue")), (_square(0), _square(1)), (_square(0, 255), _square(1, 255))
     words, plain, varied = [await _tokens_read(client, *pair) for pair in shown]
     if plain <= words + _A_FEW:
         return "pictures did not change how much the server read: it ignores them"
@@ -288,18 +288,18 @@ async def _sees_images(client: Client) -> str:
     return ""
 
 
-async def _tokens_read(client: Client, first: Exhibit, second: Exhibit) -> int:
+async def _tokens_read(client: Client, first: ShownObject, second: ShownObject) -> int:
     messages = pairwise_prompt("images", "Which is redder?").messages(first, second)
     return (await client.ask(replace(_question(client.endpoint), messages=messages))).tokens_in
 
 
 @cache
-def _square(seed: int, most: int = 0) -> Exhibit:
+def _square(seed: int, most: int = 0) -> ShownObject:
     """Return a picture of one colour, or of `most` + 1 levels at random."""
     levels = np.random.default_rng(seed).integers(0, most + 1, (64, 64, 3), dtype=np.uint8)
     file = io.BytesIO()
     Image.fromarray(levels).save(file, "PNG")
-    return Exhibit(picture=Picture("image/png", file.getvalue()))
+    return ShownObject(picture=Picture("image/png", file.getvalue()))
 
 
 # What only one kind of server answers: where, and a field of it.

@@ -175,7 +175,7 @@ def ready_pairs() -> list[Pair]:
     found = []
     with _PAIRS_FILE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
-            one, other = judges.Exhibit(row["one"]), judges.Exhibit(row["other"])
+            one, other = judges.ShownObject(row["one"]), judges.ShownObject(row["other"])
             orders = ((one, other), (other, one))
             first, second = (judges.pairwise_prompt("texts", row["question"]).messages(*order) for order in orders)
             found.append((first, second))

@@ -93,11 +93,11 @@ class KeptStates:
         told = () if about is None else (("prompt", about.prompt), ("reference", about.reference))
         return replace(found, told=tuple((name, text) for name, text in told if text))
 
-    def exhibit(self, place: Place) -> judges.Exhibit:
+    def shown_object(self, place: Place) -> judges.ShownObject:
         """Return what a model is shown of a state."""
         if not self._are_pictures:
-            return judges.Exhibit(self.places[place][0])
-        return OBJECT_KINDS[self.run.options.of_experiment.objects].exhibit(self.stored(place), sees_pictures=True)
+            return judges.ShownObject(self.places[place][0])
+        return OBJECT_KINDS[self.run.options.of_experiment.objects].shown_object(self.stored(place), sees_pictures=True)
 
     @property
     def _are_pictures(self) -> bool:
@@ -229,7 +229,7 @@ def _ratings(run: Run, states: KeptStates) -> Iterator[Wanted]:
         endpoint = _endpoint(run, asked.role)
         rate = _detection if asked.role == DETECTOR else _rating
         for place in states.places:
-            ask = partial(rate, endpoint, asked, partial(states.exhibit, place))
+            ask = partial(rate, endpoint, asked, partial(states.shown_object, place))
             yield Wanted(_key(place, asked.name), place.method, endpoint, asked.role, ask)
 
 
@@ -241,7 +241,7 @@ def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
     about = {asked.name: asked for asked in options.of_experiment.compared}
     endpoint = _endpoint(run, EVALUATOR)
     # A state meets several others: its picture is read once.
-    shown_of = cache(states.exhibit)
+    shown_of = cache(states.shown_object)
     for slot in sampler.tournament_schedule(options):
         asked = about[slot.about]
         words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question)
@@ -259,7 +259,7 @@ def _key_of_vote(slot: sampler.TournamentSlot) -> str:
     return "|".join((slot.match.key, slot.about, "yes" if slot.one_first else "no"))
 
 
-def _with_source(run: Run, place: Place, words: judges.Prompt, shown: judges.Exhibit) -> judges.Exhibit:
+def _with_source(run: Run, place: Place, words: judges.Prompt, shown: judges.ShownObject) -> judges.ShownObject:
     """Return a state as the evaluator sees it: with its source where the words have a place for that."""
     source = run.input_of(place)
     if source is None or _CONTEXT not in words.template.user:
@@ -270,13 +270,13 @@ def _with_source(run: Run, place: Place, words: judges.Prompt, shown: judges.Exh
 # Nobody can ask a server for the same reply again: seeds only keep replies apart.
 
 
-def _rating(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.Exhibit]) -> Came:
+def _rating(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.ShownObject]) -> Came:
     words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question, 1, (SCALE.lowest, SCALE.highest))
     rated = judge_calls.Rated(words, shown(), SCALE)
     return _first(judge_calls.ratings(endpoint, rated, 1, np.random.default_rng()))
 
 
-def _detection(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.Exhibit]) -> Came:
+def _detection(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.ShownObject]) -> Came:
     return _first(judge_calls.detection(endpoint, asked.question, shown(), np.random.default_rng()))
 
 

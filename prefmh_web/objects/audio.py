@@ -9,7 +9,7 @@ import numpy as np
 
 from prefmh_web.objects import media
 from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, StoredObject
-from sampler.judges import Exhibit
+from sampler.judges import ShownObject
 
 RISING, FALLING = "a rising tone", "a falling tone"
 _RATE, _SECONDS = 16_000, 1.0
@@ -30,7 +30,7 @@ class Audio(ObjectKind):
     is_a_button = False
     in_line = ("{seconds:.1f} s", "level {level:.0f} dB", "brightness {brightness:,.0f} Hz")
 
-    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+    def shown_object(self, shown: StoredObject, sees_pictures: bool) -> ShownObject:
         """Refuse: no prompt holds a recording.
 
         Raises:

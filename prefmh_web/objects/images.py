@@ -8,7 +8,7 @@ from functools import lru_cache
 import sampler
 from prefmh_web.objects import media
 from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, Pixels, StoredObject
-from sampler.judges import Exhibit, Picture
+from sampler.judges import Picture, ShownObject
 
 _PREVIEW_SIDE = 160
 _SEED = 5
@@ -35,10 +35,10 @@ class Images(ObjectKind):
     medium: Medium = "picture"
     in_line = ("colourfulness {colourfulness:.0f}", "contrast {contrast:.2f}", "symmetry {symmetry:.2f}")
 
-    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+    def shown_object(self, shown: StoredObject, sees_pictures: bool) -> ShownObject:
         """Return the picture, without a name that could tell anything."""
         picture = self.media(shown, Look(raster=True))
-        return Exhibit(text="", picture=Picture(picture.media_type, picture.body))
+        return ShownObject(text="", picture=Picture(picture.media_type, picture.body))
 
     def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media:
         """Return the picture, made smaller where it is wanted small and is not a file of somebody's own.

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 import sampler
-from sampler.judges import Exhibit
+from sampler.judges import ShownObject
 
 Pixels = npt.NDArray[np.uint8]
 """An image, sRGB, shape (height, width, 3)."""
@@ -118,14 +118,14 @@ class ObjectKind:
         """Return what `thumbnail.html` shows of either object of a pair: the part that differs, where both are long."""
         return {}, {}
 
-    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+    def shown_object(self, shown: StoredObject, sees_pictures: bool) -> ShownObject:
         """Return the object as a model gets it.
 
         Raises:
             OSError: the file of its picture cannot be read.
             ValueError: the object is sound.
         """
-        return Exhibit(text=shown.content)
+        return ShownObject(text=shown.content)
 
     def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media | None:
         """Return the object's picture or recording; None for a kind without.

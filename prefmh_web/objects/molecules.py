@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import sampler
 from prefmh_web.objects.kind import Look, Media, ObjectKind, StoredObject
-from sampler.judges import Exhibit, Picture
+from sampler.judges import Picture, ShownObject
 
 # A browser asks for both drawings of a pair at once: one of the requests makes them.
 _drawing_a_pair = threading.Lock()
@@ -23,12 +23,12 @@ class Molecules(ObjectKind):
     has_differences = True
     in_line = ("QED {qed:.2f}", "SA {synthetic_accessibility:.1f}", "{weight:.0f} Da", "logP {log_p:.1f}")
 
-    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+    def shown_object(self, shown: StoredObject, sees_pictures: bool) -> ShownObject:
         """Return the SMILES, and a drawing for a model that sees pictures."""
         if not sees_pictures:
-            return Exhibit(text=shown.content)
+            return ShownObject(text=shown.content)
         drawing = self.media(shown, Look(raster=True))
-        return Exhibit(text=shown.content, picture=Picture(drawing.media_type, drawing.body))
+        return ShownObject(text=shown.content, picture=Picture(drawing.media_type, drawing.body))
 
     def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media:
         """Return a drawing, oriented as the molecule that it is seen beside."""

@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 import sampler
 from prefmh_web.objects.kind import ObjectKind, StoredObject
-from sampler.judges import Exhibit
+from sampler.judges import ShownObject
 
 Pieces = Sequence[tuple[str, str]]
 
@@ -68,9 +68,9 @@ class Texts(_Written):
         first, second = sampler.compare_texts(left, right)
         return {"html": _html_of(first)}, {"html": _html_of(second)}
 
-    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+    def shown_object(self, shown: StoredObject, sees_pictures: bool) -> ShownObject:
         """Return the text; a model may write the empty one."""
-        return Exhibit(text=shown.content if shown.content.strip() else "(an empty text)")
+        return ShownObject(text=shown.content if shown.content.strip() else "(an empty text)")
 
 
 class Markdown(_Written):

@@ -17,13 +17,13 @@ from sampler.judges.prompts import LONGEST_TEMPLATE as LONGEST_TEMPLATE
 from sampler.judges.prompts import PRESETS as PRESETS
 from sampler.judges.prompts import Context as Context
 from sampler.judges.prompts import ContextLine as ContextLine
-from sampler.judges.prompts import Exhibit as Exhibit
 from sampler.judges.prompts import Fitting as Fitting
 from sampler.judges.prompts import Messages as Messages
 from sampler.judges.prompts import Picture as Picture
 from sampler.judges.prompts import Prompt as Prompt
 from sampler.judges.prompts import PromptTemplate as PromptTemplate
 from sampler.judges.prompts import SharedContext as SharedContext
+from sampler.judges.prompts import ShownObject as ShownObject
 from sampler.judges.prompts import detection_prompt as detection_prompt
 from sampler.judges.prompts import known_places as known_places
 from sampler.judges.prompts import pairwise_prompt as pairwise_prompt

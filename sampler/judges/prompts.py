@@ -303,7 +303,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class ShownObject:
     """One object as a judge sees it: words (a text, a SMILES), a picture, or both (a molecule, drawn).
 
     Args:
@@ -321,20 +321,20 @@ class Exhibit:
 
     def __post_init__(self) -> None:
         if not self.text.strip() and self.picture is None:
-            raise ValueError("an exhibit must have a text or a picture")
+            raise ValueError("a shown object must have a text or a picture")
 
 
-def fence_of(*exhibits: Exhibit) -> str:
+def fence_of(*shown: ShownObject) -> str:
     """Return quotation marks that none of the texts holds, so that no text can end its own quotation."""
     fence = '"""'
-    while any(fence in text for exhibit in exhibits for text in _texts(exhibit)):
+    while any(fence in text for each in shown for text in _texts(each)):
         fence += '"'
     return fence
 
 
-def _texts(exhibit: Exhibit) -> Iterator[str]:
-    yield exhibit.text
-    yield from (line.text for line in (*exhibit.context, *exhibit.measures))
+def _texts(shown: ShownObject) -> Iterator[str]:
+    yield shown.text
+    yield from (line.text for line in (*shown.context, *shown.measures))
 
 
 def picture_part(picture: Picture) -> dict[str, Any]:
@@ -355,11 +355,11 @@ def _labelled(of_what: str, lines: Context, fence: str) -> Iterator[tuple[str, s
         yield f"{of_what}{line.label}:", quotation(line.text, fence)
 
 
-def _exhibited(exhibit: Exhibit, fence: str) -> Iterator[dict[str, Any]]:
-    if exhibit.text:
-        yield _text(quotation(exhibit.text, fence))
-    if exhibit.picture:
-        yield picture_part(exhibit.picture)
+def _shown_parts(shown: ShownObject, fence: str) -> Iterator[dict[str, Any]]:
+    if shown.text:
+        yield _text(quotation(shown.text, fence))
+    if shown.picture:
+        yield picture_part(shown.picture)
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -464,29 +464,29 @@ class Prompt:
         named = (piece.of for piece in pieces(self.template.user) if isinstance(piece, Place) and piece.of)
         return tuple(dict.fromkeys(named))
 
-    def messages(self, *exhibits: Exhibit) -> Messages:
+    def messages(self, *shown: ShownObject) -> Messages:
         """Return the messages that show these objects.
 
         Raises:
             ValueError: there are more or fewer objects than the prompt shows, or a place has no value.
         """
-        if len(exhibits) != self.objects:
-            raise ValueError(f"this prompt shows {self.objects} objects, not {len(exhibits)}")
+        if len(shown) != self.objects:
+            raise ValueError(f"this prompt shows {self.objects} objects, not {len(shown)}")
         system = "".join(map(self._said, pieces(self.template.system)))
-        return _chat(system, _joined(self._parts(exhibits)))
+        return _chat(system, _joined(self._parts(shown)))
 
-    def _parts(self, exhibits: Sequence[Exhibit]) -> Iterator[dict[str, Any]]:
-        fence = fence_of(*exhibits)
-        shown = dict(zip(_OBJECTS[self.objects], exhibits, strict=True))
+    def _parts(self, shown: Sequence[ShownObject]) -> Iterator[dict[str, Any]]:
+        fence = fence_of(*shown)
+        by_name = dict(zip(_OBJECTS[self.objects], shown, strict=True))
         for piece in pieces(self.template.user):
-            if not isinstance(piece, Place) or piece.name not in (*shown, "context"):
+            if not isinstance(piece, Place) or piece.name not in (*by_name, "context"):
                 yield _text(self._said(piece))
             elif piece.name == "context":
-                yield _text(self._context(exhibits, fence))
+                yield _text(self._context(shown, fence))
             elif piece.of:
-                yield _text(quotation(_value(shown[piece.name], piece.of), fence))
+                yield _text(quotation(_value(by_name[piece.name], piece.of), fence))
             else:
-                yield from _exhibited(shown[piece.name], fence)
+                yield from _shown_parts(by_name[piece.name], fence)
 
     def _said(self, piece: str | Place) -> str:
         """Return what stands where no object does."""
@@ -498,9 +498,9 @@ class Prompt:
             return str(self.scale[piece.name == "highest"])
         raise ValueError(f"nothing is known for {piece}")
 
-    def _context(self, exhibits: Sequence[Exhibit], fence: str) -> str:
+    def _context(self, shown: Sequence[ShownObject], fence: str) -> str:
         """Return all columns: what the objects have in common, and then what each has of its own."""
-        found = shared_context(*(exhibit.context for exhibit in exhibits))
+        found = shared_context(*(each.context for each in shown))
         lines = list(_labelled("", found.shared, fence))
         for called, own in zip(_CALLED[self.objects], found.own, strict=True):
             lines += _labelled(f"{called}, " if called else "", own, fence)
@@ -523,11 +523,11 @@ def stored_prompt(stored: Mapping[str, Any]) -> Prompt:
         raise ValueError(f"“{'.'.join(map(str, first['loc']))}” of a prompt: {first['msg']}") from error
 
 
-def _value(exhibit: Exhibit, of: str) -> str:
-    for line in (*exhibit.context, *exhibit.measures):
+def _value(shown: ShownObject, of: str) -> str:
+    for line in (*shown.context, *shown.measures):
         if line.label == of:
             return line.text
-    if exhibit.context or exhibit.measures:
+    if shown.context or shown.measures:
         raise ValueError(f"nothing is known of “{of}” for an object")
     # An object that stands in no list, such as one of the researcher's own pairs.
     return ""

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
-from sampler.judges.prompts import Exhibit, Picture, Vision
+from sampler.judges.prompts import Picture, ShownObject, Vision
 from sampler.objects.items import Encoded
 
 _PREVIEW_QUALITY = 85
@@ -275,22 +275,22 @@ def thumbnail(picture: bytes) -> npt.NDArray[np.float64]:
 _QUALITY = 90
 
 
-def shown_as(exhibit: Exhibit, vision: Vision | None) -> Exhibit:
+def shown_as(shown: ShownObject, vision: Vision | None) -> ShownObject:
     """Return an object as a model gets it.
 
     Args:
-        exhibit: its words, its picture, or both, as they are stored or drawn.
+        shown: its words, its picture, or both, as they are stored or drawn.
         vision: how the model is shown pictures; as they are if None.
 
     Raises:
         ValueError: its picture cannot be read.
     """
-    if exhibit.picture is None or vision is None:
-        return exhibit
-    if exhibit.text and vision.molecules == "smiles":
-        return replace(exhibit, picture=None)
-    picture = replace(_encoded(exhibit.picture, vision), detail=vision.detail or "")
-    return replace(exhibit, text="" if vision.molecules == "picture" else exhibit.text, picture=picture)
+    if shown.picture is None or vision is None:
+        return shown
+    if shown.text and vision.molecules == "smiles":
+        return replace(shown, picture=None)
+    picture = replace(_encoded(shown.picture, vision), detail=vision.detail or "")
+    return replace(shown, text="" if vision.molecules == "picture" else shown.text, picture=picture)
 
 
 def _encoded(picture: Picture, vision: Vision) -> Picture:

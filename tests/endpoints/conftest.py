@@ -9,7 +9,7 @@ from prefmh_web.endpoints import judge_calls, loop
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect, Question
-from sampler.judges import Exhibit, pairwise_prompt
+from sampler.judges import ShownObject, pairwise_prompt
 from tests.support.models import KnownJudge, Script, model_server, port_from, scripted_server, write_model
 
 # Logits at temperature 1, and the texts they are for.
@@ -18,12 +18,12 @@ KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, other
 CURRENT, PROPOSAL = "the red moon", "the dark house"
 
 
-def pair_of(kind: str, question: str, *shown: Exhibit, temperature: float = 1.0) -> judge_calls.Pair:
+def pair_of(kind: str, question: str, *shown: ShownObject, temperature: float = 1.0) -> judge_calls.Pair:
     return judge_calls.Pair(pairwise_prompt(kind, question), question, *shown, temperature)
 
 
 def pair(temperature: float = 1.0) -> judge_calls.Pair:
-    return pair_of("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), temperature=temperature)
+    return pair_of("texts", "Which is darker?", ShownObject(CURRENT), ShownObject(PROPOSAL), temperature=temperature)
 
 
 PAIR = pair()

@@ -24,7 +24,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.writer import ServedModel
-from sampler.judges import Exhibit, RatingScale, rating_prompt
+from sampler.judges import RatingScale, ShownObject, rating_prompt
 from tests.endpoints.conftest import PAIR, chat
 from tests.support.models import (
     Script,
@@ -44,7 +44,7 @@ from tests.support.models import (
 
 
 RATED = judge_calls.Rated(
-    rating_prompt("texts", "How dark?", RatingScale(0, 10)), Exhibit("the red moon"), RatingScale(0, 10)
+    rating_prompt("texts", "How dark?", RatingScale(0, 10)), ShownObject("the red moon"), RatingScale(0, 10)
 )
 MANY = examples(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -25,7 +25,7 @@ from prefmh_web.endpoints.errors import (
 )
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
-from sampler.judges import Exhibit, Picture, RatingScale, rating_prompt
+from sampler.judges import Picture, RatingScale, ShownObject, rating_prompt
 from tests.endpoints.conftest import CURRENT, KNOWN, PROPOSAL, pair, pair_of, z_score
 from tests.support.models import (
     KnownJudge,
@@ -121,7 +121,7 @@ class TestWhatIsAsked:
 
     def test_pictures_are_not_sent_to_a_model_that_does_not_see_them(self, scripted, script: Script) -> None:
         scripted.can_images = False
-        drawn = Exhibit("CC", Picture("image/png", b"red"))
+        drawn = ShownObject("CC", Picture("image/png", b"red"))
         blind = pair_of("molecules", "Which is safer?", drawn, drawn)
         for way in (by_sampling, by_log_probabilities):
             assert "does not see pictures" in way(scripted, blind, [True], rng()).failure.reason
@@ -247,7 +247,9 @@ class TestRatings:
     SCALE = RatingScale(1, 10)
 
     def rated(self) -> judge_calls.Rated:
-        return judge_calls.Rated(rating_prompt("texts", "How dark is it?", self.SCALE), Exhibit(CURRENT), self.SCALE)
+        return judge_calls.Rated(
+            rating_prompt("texts", "How dark is it?", self.SCALE), ShownObject(CURRENT), self.SCALE
+        )
 
     def test_ratings_are_whole_numbers_on_the_scale(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
@@ -261,7 +263,7 @@ class TestRatings:
         scripted.can_vary = False
         script.faults.extend([says("Yes."), says("no"), says("I see one"), says('"YES"')])
         question = "Is a red mushroom in the image? Answer yes or no."
-        found = [called(judge_calls.detection(scripted, question, Exhibit("a mushroom"), rng())) for _ in range(3)]
+        found = [called(judge_calls.detection(scripted, question, ShownObject("a mushroom"), rng())) for _ in range(3)]
         assert [each.given[0].value for each in found] == [1, 0, 1]
         assert scripted.totals.unreadable == 1
         assert {body["temperature"] for body in script.requests} == {0}
@@ -271,7 +273,9 @@ class TestRatings:
 
     def test_a_model_that_takes_no_temperature_does_not_detect(self, scripted, script: Script) -> None:
         scripted.dialect = Dialect.OPENAI_REASONING
-        found = called(judge_calls.detection(scripted, "Is it there? Answer yes or no.", Exhibit("a mushroom"), rng()))
+        found = called(
+            judge_calls.detection(scripted, "Is it there? Answer yes or no.", ShownObject("a mushroom"), rng())
+        )
         assert isinstance(found.failure, Unable)
         assert "takes no temperature but 1" in found.failure.reason
         assert not script.requests

@@ -22,7 +22,7 @@ from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Reply
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Compared, Dialect, Question
-from sampler.judges import Exhibit, UnparsableReplyError, parse_label
+from sampler.judges import ShownObject, UnparsableReplyError, parse_label
 from tests.endpoints.conftest import PAIR, pair_of
 from tests.support.installations import wait_for
 from tests.support.models import Script, port_from, returns, status
@@ -201,7 +201,7 @@ def test_log_probabilities_are_those_of_a_model_that_does_not_think(make_endpoin
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "models.md"
-LONG, SHORT = Exhibit("a text of twenty-one"), Exhibit("ten words.")
+LONG, SHORT = ShownObject("a text of twenty-one"), ShownObject("ten words.")
 VOTES = 400
 
 

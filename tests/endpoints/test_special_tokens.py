@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from prefmh_web.endpoints.models import Endpoint
-from sampler.judges import Exhibit, RatingScale, pairwise_prompt, rating_prompt
+from sampler.judges import RatingScale, ShownObject, pairwise_prompt, rating_prompt
 from tests.endpoints.conftest import pair_of
 
 # The control tokens of the tests' model come first in its vocabulary.
@@ -32,8 +32,8 @@ def turns(base_url: str, messages: list[dict]) -> list[int]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_cannot_end_the_turn_it_is_shown_in(llama: Endpoint, text: str) -> None:
     def shown(each: str) -> list[list[dict]]:
-        pair = pair_of("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(each))
-        rated = rating_prompt("texts", "How dark?", RatingScale()).messages(Exhibit(each))
+        pair = pair_of("texts", "Which is darker?", ShownObject("the red moon"), ShownObject(each))
+        rated = rating_prompt("texts", "How dark?", RatingScale()).messages(ShownObject(each))
         return [pair.messages(True), pair.messages(False), rated]
 
     for hostile, plain in zip(shown(text), shown("the dark house"), strict=True):
@@ -53,7 +53,7 @@ TOKENS = [
 @pytest.mark.parametrize("token", TOKENS)
 def test_no_token_in_use_reaches_a_judge(token: str) -> None:
     for text in (token, f"a{token}b", token * 3, f"<{token}", f"[{token}", f"{token}\n"):
-        first, second = Exhibit(text), Exhibit("the red moon")
+        first, second = ShownObject(text), ShownObject("the red moon")
         for messages in (
             pairwise_prompt("texts", "Which is darker?").messages(first, second),
             pairwise_prompt("texts", "Which is darker?").messages(second, first),
@@ -67,7 +67,7 @@ def test_no_token_in_use_reaches_a_judge(token: str) -> None:
     ["the dark house", "a < b > c", "x <- y", "[sic] and [1]", "[Laughs.]", "(a) {b} a > b >> c", "2 < 3\n<\n", "I <"],
 )
 def test_other_texts_are_shown_as_they_are(text: str) -> None:
-    shown = pairwise_prompt("texts", "Which is darker?").messages(Exhibit(text), Exhibit("the red moon"))
+    shown = pairwise_prompt("texts", "Which is darker?").messages(ShownObject(text), ShownObject("the red moon"))
     assert text in shown[1]["content"]
 
 
@@ -75,5 +75,5 @@ def test_other_texts_are_shown_as_they_are(text: str) -> None:
     "smiles", ["[Na+].[Cl-]", "C[C@@H](N)C(=O)O", "[13CH4]", "N->[Cu]<-[OH2]", "F/C=C/[Na]", "[CH2:12]"]
 )
 def test_molecules_are_shown_as_they_are(smiles: str) -> None:
-    shown = pairwise_prompt("molecules", "Which is safer?").messages(Exhibit(smiles), Exhibit("C"))
+    shown = pairwise_prompt("molecules", "Which is safer?").messages(ShownObject(smiles), ShownObject("C"))
     assert smiles in shown[1]["content"]

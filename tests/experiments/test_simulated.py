@@ -61,7 +61,7 @@ def test_the_judge_votes_by_bradley_and_terry_on_its_stated_score():
     words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question)
     body = {
         "model": "m",
-        "messages": words.messages(*map(judges.Exhibit, smiles)),
+        "messages": words.messages(*map(judges.ShownObject, smiles)),
         "temperature": 2.0,
         "logprobs": True,
     }

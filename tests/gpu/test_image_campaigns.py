@@ -134,7 +134,7 @@ def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle
         assert answer["Content-Type"] == "image/png"
         with Image.open(io.BytesIO(answer.content)) as opened:
             assert opened.size == (16, 16)
-        shown = objects.exhibit(state, Endpoint(can_images=True)).picture
+        shown = objects.shown_object(state, Endpoint(can_images=True)).picture
         assert (shown.media_type, shown.data) == ("image/png", answer.content)
     client.force_login(researcher)
     small = client.get(reverse("console:picture", args=[lease.first.pk]), {"small": ""})

@@ -65,14 +65,14 @@ def test_a_model_gets_words_or_a_picture_that_it_can_see(kind, sees_pictures):
     for shown in EXAMPLES[kind.name]:
         if kind.medium == "sound":
             with pytest.raises(ValueError, match="hears no recordings"):
-                kind.exhibit(shown, sees_pictures)
+                kind.shown_object(shown, sees_pictures)
             continue
-        exhibit = kind.exhibit(shown, sees_pictures)
-        assert exhibit.text or exhibit.picture
-        assert (kind.medium == "picture") == (not exhibit.text)
-        if exhibit.picture:
+        shown_object = kind.shown_object(shown, sees_pictures)
+        assert shown_object.text or shown_object.picture
+        assert (kind.medium == "picture") == (not shown_object.text)
+        if shown_object.picture:
             assert sees_pictures or kind.medium == "picture"
-            assert exhibit.picture.media_type == "image/png"
+            assert shown_object.picture.media_type == "image/png"
 
 
 @every_kind

@@ -17,7 +17,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.writer import ServedModel
-from sampler.judges import Exhibit, pairwise_prompt
+from sampler.judges import ShownObject, pairwise_prompt
 from tests.support.campaigns import create_draft, make_config, registered
 from tests.support.installations import ROOT, Process, wait_for
 from tests.support.models import port_from
@@ -74,8 +74,8 @@ def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temper
     pair = judge_calls.Pair(
         pairwise_prompt("texts", "Which is darker?"),
         "Which is darker?",
-        Exhibit("w3 w5 w9"),
-        Exhibit("w20 w4"),
+        ShownObject("w3 w5 w9"),
+        ShownObject("w20 w4"),
         temperature,
     )
     rng = np.random.default_rng(20261121)

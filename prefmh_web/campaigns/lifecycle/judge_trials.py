@@ -197,9 +197,9 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str | N
             return ""
         pair, prompt = trial.pairs[index], prompt_as_of_now(campaign, trial.place)
         vision = model_source(campaign.config, trial.place).vision
-        exhibits = [objects.exhibit(row, endpoint, prompt, vision) for row in rows_of(campaign, pair)]
+        shown_objects = [objects.shown_object(row, endpoint, prompt, vision) for row in rows_of(campaign, pair)]
         missing = _missing(campaign, trial, pair)
-        came, failure = ask(campaign.config, trial.place, endpoint, prompt, exhibits, missing)
+        came, failure = ask(campaign.config, trial.place, endpoint, prompt, shown_objects, missing)
     except NotPossible as reason:
         return str(reason)
     except EndpointError as error:
@@ -330,7 +330,7 @@ def ask(
     place: int,
     endpoint: Endpoint,
     prompt: model_judges.Prompt,
-    exhibits: Sequence[model_judges.Exhibit],
+    shown_objects: Sequence[model_judges.ShownObject],
     slots: Sequence[str],
 ) -> tuple[dict[str, dict[str, Any]], EndpointError | None]:
     """Ask a judge of a config for some slots of a pair.
@@ -341,9 +341,9 @@ def ask(
     rng, rule, source = np.random.default_rng(), config.rule, model_source(config, place)
 
     def job(first: int) -> Job[Reply]:
-        shown, pair = [exhibits[first]], None
+        shown, pair = [shown_objects[first]], None
         if rule.evidence != "ratings":
-            shown.append(exhibits[1 - first])
+            shown.append(shown_objects[1 - first])
             pair = compared(config.judges[place].question, *shown)
         seed = int(rng.random() * _LARGEST_SEED)
         question = question_of(source, rule, endpoint, prompt.messages(*shown), seed=seed, compared=pair)

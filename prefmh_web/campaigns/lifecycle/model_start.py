@@ -117,7 +117,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
         endpoint, _ = models[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
         prompt = judging.prompt_as_of_now(campaign, place)
-        shown = [objects.exhibit(state, endpoint, prompt, source.vision) for state in largest]
+        shown = [objects.shown_object(state, endpoint, prompt, source.vision) for state in largest]
         _check_fits(judge, endpoint, _read(campaign, place, endpoint, shown, which), which)
         if isinstance(space, sampler.ServedTextsConfig) and endpoint.context_tokens is not None:
             # Texts that are still to be written may be longer than those that are there.
@@ -271,7 +271,7 @@ def _test_own_pairs(
         rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     else:
         rows = list(campaign.states.select_related("campaign").order_by("pk")[: 2 * truth.MOST_PAIRS])
-    pairs = list(itertools.combinations([objects.exhibit(row, endpoint, prompt, vision) for row in rows], 2))
+    pairs = list(itertools.combinations([objects.shown_object(row, endpoint, prompt, vision) for row in rows], 2))
     # Spread over all of them.
     some = pairs[:: math.ceil(len(pairs) / truth.MOST_PAIRS) or 1]
     with usage.counted(campaign.pk, place):
@@ -363,10 +363,10 @@ def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> lis
 
 
 def _read(
-    campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit], which: str
+    campaign: Campaign, place: int, endpoint: Endpoint, shown_objects: Sequence[model_judges.ShownObject], which: str
 ) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
-    messages = judging.prompt_as_of_now(campaign, place).messages(*exhibits)
+    messages = judging.prompt_as_of_now(campaign, place).messages(*shown_objects)
     with usage.counted(campaign.pk, place):
         called = asked(
             endpoint, [Question(endpoint.model, messages, LABEL_TOKENS, 1.0, 1, thinking=endpoint.thinking_tokens)]
@@ -379,7 +379,7 @@ def _read(
     return called.results[0].tokens_in
 
 
-def _of_one_letter(prompt: model_judges.Prompt, space: sampler.ServedTextsConfig) -> model_judges.Exhibit:
+def _of_one_letter(prompt: model_judges.Prompt, space: sampler.ServedTextsConfig) -> model_judges.ShownObject:
     """Return an object that is as short as can be, with a number for all that the prompt names of it, and with the
     longest source.
     """
@@ -388,7 +388,7 @@ def _of_one_letter(prompt: model_judges.Prompt, space: sampler.ServedTextsConfig
     labels = {line.label for line in context}
     named = [name for name in prompt.measures if name not in labels]
     measures = tuple(model_judges.ContextLine(name, "0.000") for name in named)
-    return model_judges.Exhibit(text="x", context=context, measures=measures)
+    return model_judges.ShownObject(text="x", context=context, measures=measures)
 
 
 def _check_fits(judge: sampler.JudgeConfig, endpoint: Endpoint, tokens: int, which: str) -> None:

@@ -49,7 +49,7 @@ from prefmh_web.campaigns.engine import sql, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Seen
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
-from prefmh_web.campaigns.objects import exhibit
+from prefmh_web.campaigns.objects import shown_object
 from prefmh_web.endpoints import judge_calls, truth
 from prefmh_web.endpoints.judge_calls import Answers, Given
 from prefmh_web.endpoints.models import Endpoint
@@ -438,8 +438,8 @@ def _pair(
     return judge_calls.Pair(
         prompt=prompt,
         criterion=asking.judge.question,
-        current=exhibit(rows[comparison.current_id], endpoint, prompt, source.vision),
-        proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, source.vision),
+        current=shown_object(rows[comparison.current_id], endpoint, prompt, source.vision),
+        proposal=shown_object(rows[comparison.proposal_id], endpoint, prompt, source.vision),
         temperature=source.temperature,
         keeps_reasons=source.reasons,
     )
@@ -481,7 +481,7 @@ def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
     source, prompt = model_source(config, judge.place), frozen_prompt(judge)
     if not isinstance(config.rule, sampler.PointwiseConfig):
         raise TypeError(f"rule {config.rule.kind} takes no ratings")
-    shown = exhibit(state, endpoint, prompt, source.vision)
+    shown = shown_object(state, endpoint, prompt, source.vision)
     rated = judge_calls.Rated(prompt, shown, config.rule.scale, source.temperature)
 
     count = len(asking.slots)

@@ -16,7 +16,7 @@ from PIL import Image, ImageCms
 
 import sampler
 from sampler import CatalogError, judges
-from sampler.judges import Exhibit, Picture
+from sampler.judges import Picture, ShownObject
 from sampler.objects.images import describe_image
 from tests.support.campaigns import make_config
 from tests.support.uploads import archive, linear_grey_profile, picture, png, png_that_claims, read, refused, saved
@@ -375,21 +375,21 @@ def file_of(mode="RGB", size=(400, 300), format="PNG"):
 
 
 def drawn():
-    return Exhibit(text=SMILES, picture=Picture("image/png", sampler.molecule_png(SMILES)))
+    return ShownObject(text=SMILES, picture=Picture("image/png", sampler.molecule_png(SMILES)))
 
 
 def shown_as(picture, **vision):
     """Return a picture as a model is shown it, and that opened."""
-    shown = sampler.shown_as(Exhibit(picture=picture), sampler.Vision(**vision)).picture
+    shown = sampler.shown_as(ShownObject(picture=picture), sampler.Vision(**vision)).picture
     return shown, Image.open(io.BytesIO(shown.data))
 
 
 class TestPictures:
     def test_without_settings_the_files_bytes_go_to_the_model(self):
-        exhibit = Exhibit(picture=file_of(format="JPEG"))
-        assert sampler.shown_as(exhibit, None) is exhibit
+        shown_object = ShownObject(picture=file_of(format="JPEG"))
+        assert sampler.shown_as(shown_object, None) is shown_object
         for vision in ({"edge": 400}, {"format": "jpeg"}, {"detail": "low"}):
-            assert shown_as(exhibit.picture, **vision)[0].data == exhibit.picture.data
+            assert shown_as(shown_object.picture, **vision)[0].data == shown_object.picture.data
 
     @pytest.mark.parametrize(("edge", "expected"), [(320, (320, 240)), (64, (64, 48)), (401, (400, 300))])
     def test_the_longer_side_is_at_most_the_edge_and_nothing_is_enlarged(self, edge, expected):
