@@ -15,8 +15,8 @@ from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan, Purpose, stream
 from sampler.declared import JUDGED_BY, TARGET, Sparse, ui
-from sampler.judges.config import JudgeConfig, ModelSource, hearing_misfits, panelists_of, unnamed, vision_misfits
-from sampler.judges.prompts import Fitting, template_misfits, template_of
+from sampler.judges.config import JudgeConfig, ModelSource, hearing_errors, panelists_of, unnamed, vision_errors
+from sampler.judges.prompts import Fitting, template_errors, template_of
 from sampler.kernels import MOVES_IN, KernelConfig
 from sampler.kernels.discrete import Neighbours
 from sampler.kernels.mixture import ComponentConfig, MixtureConfig
@@ -312,11 +312,11 @@ def demand_sound(config: ChainConfig) -> None:
     Raises:
         ConfigError: with every problem found.
     """
-    if problems := [ConfigProblem(*each) for each in _misfits(config)]:
+    if problems := [ConfigProblem(*each) for each in _validation_errors(config)]:
         raise ConfigError(problems)
 
 
-def _misfits(config: ChainConfig) -> Iterator[tuple[str, str]]:
+def _validation_errors(config: ChainConfig) -> Iterator[tuple[str, str]]:
     """Yield the path and the reason where parts of a config do not fit together, though each is what it should be."""
     space, rule, objects = config.space.kind, config.rule, config.space.objects
     for move in sorted(config.moves):
@@ -326,34 +326,34 @@ def _misfits(config: ChainConfig) -> Iterator[tuple[str, str]]:
     if "neighbours" in config.moves and isinstance(config.space, CatalogConfig) and not config.space.neighbours:
         yield "space.neighbours", "must be 1 or more for a kernel that moves to neighbours"
     if isinstance(config.kernel, WalkConfig):
-        yield from config.kernel.misfits(space)
+        yield from config.kernel.validation_errors(space)
     if config.warm_up is not None:
-        yield from _warm_up_misfits(config, config.warm_up)
+        yield from _warm_up_errors(config, config.warm_up)
     if config.max_chains is not None:
-        yield from (("max_chains", message) for message in _elastic_misfits(config, config.max_chains))
+        yield from (("max_chains", message) for message in _max_chains_errors(config, config.max_chains))
     if config.chains_at_most * config.steps > MOST_STEPS:
         chains, steps = f"{config.chains_at_most:,} chains", f"{config.steps:,} steps"
         message = f"must be fewer: {chains} of {steps} are too many; all chains together have at most {MOST_STEPS:,}"
         yield "steps", message
     if config.burn_in >= config.steps:
         yield "burn_in", f"must be less than the {config.steps} steps"
-    yield from rule.misfits(config.judges)
-    yield from rule.kernel_misfits(config.kernel)
+    yield from rule.validation_errors(config.judges)
+    yield from rule.kernel_errors(config.kernel)
     if rule.asks_judges and not config.judges:
         yield "judges", f"there must be 1 to 8 under rule '{rule.kind}': who answers what?"
     sources = [judge.source for judge in config.judges]
     if config.estimate and not (sources and all(isinstance(source, ModelSource) for source in sources)):
         yield "space.estimate", "is shown to models behind endpoints only, which can wait for it; leave it out"
-    yield from hearing_misfits(config.judges, objects)
-    yield from vision_misfits(config.judges, objects)
+    yield from hearing_errors(config.judges, objects)
+    yield from vision_errors(config.judges, objects)
     if any(map(template_of, sources)):
-        yield from template_misfits(sources, config.fitting)
+        yield from template_errors(sources, config.fitting)
     yield from rule.unbalanced(config.judges)
     if config.target not in (None, config.law):
         yield "target", f"judges and rule sample another distribution: write “{config.law}”, or leave it out"
 
 
-def _elastic_misfits(config: ChainConfig, most: int) -> Iterator[str]:
+def _max_chains_errors(config: ChainConfig, most: int) -> Iterator[str]:
     if most <= config.chains:
         yield f"must be more than the {config.chains} chains of the start; leave it out for a fixed number of chains"
     if not config.rule.asks_judges:
@@ -364,7 +364,7 @@ def _elastic_misfits(config: ChainConfig, most: int) -> Iterator[str]:
         yield "does not go with models that judge: chains open when a person would wait; leave it out"
 
 
-def _warm_up_misfits(config: ChainConfig, warm_up: WarmUp) -> Iterator[tuple[str, str]]:
+def _warm_up_errors(config: ChainConfig, warm_up: WarmUp) -> Iterator[tuple[str, str]]:
     path = "kernel.warm_up"
     if warm_up.steps >= config.steps:
         yield f"{path}.steps", f"must be less than the {config.steps} steps of a chain"

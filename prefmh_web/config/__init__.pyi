@@ -4,15 +4,15 @@ from .campaign import WAY_BACK_FIELD as WAY_BACK_FIELD
 from .campaign import Answering as Answering
 from .campaign import CampaignConfig as CampaignConfig
 from .campaign import Caps as Caps
+from .campaign import FieldError as FieldError
 from .campaign import Language as Language
-from .campaign import Misfit as Misfit
 from .campaign import Name as Name
 from .campaign import UploadedFile as UploadedFile
 from .campaign import json_schema as json_schema
-from .campaign import misfits as misfits
 from .campaign import public as public
 from .campaign import questions_of as questions_of
 from .campaign import settings_page as settings_page
+from .campaign import validation_errors as validation_errors
 from .protocol import GREATEST_NUMBER as GREATEST_NUMBER
 from .protocol import LONGEST_ANSWER as LONGEST_ANSWER
 from .protocol import Check as Check

@@ -5,7 +5,7 @@ What fixes the chains is the sampler's own (`sampler.ChainConfig`); people are i
 Not in it: keys of endpoints, which are named only; people, but for a panel's names; and a seed that was drawn, so that
 a second campaign from the same file draws its own.
 
-`misfits` says where its parts do not fit together, though each is what it should be: the form, the file and the API
+`validation_errors` says where its parts do not fit together, though each is what it should be: the form, the file and the API
 refuse the same, each at the path of the field.
 
 `public` is what others may see of it, and the one way in which it leaves its owner's own form and file. Each field says
@@ -50,7 +50,7 @@ _PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
 # All that comes after the host: without it, an address ends with its host.
 _HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
 _CHOOSE = f"Choose “{OPEN.title}”, a platform, or links of your own with an id each."
-Misfit = tuple[str, str]
+FieldError = tuple[str, str]
 """The path of a field, and what is wrong with it."""
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME), ONE_LINE]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]
@@ -222,7 +222,7 @@ class CampaignConfig(sampler.ChainConfig):
         return tuple(dict.fromkeys([*self.awaited_scorers, *self.scorers]))
 
 
-def misfits(config: CampaignConfig) -> Iterator[Misfit]:
+def validation_errors(config: CampaignConfig) -> Iterator[FieldError]:
     """Yield where a configuration does not fit together."""
     try:
         sampler.demand_sound(config)
@@ -248,7 +248,7 @@ def questions_of(config: sampler.ChainConfig) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def _of_pair(pair: OwnPair, config: CampaignConfig) -> Iterator[Misfit]:
+def _of_pair(pair: OwnPair, config: CampaignConfig) -> Iterator[FieldError]:
     kind, asked = sampler.OBJECT_KINDS[config.space.objects], len(questions_of(config))
     if pair.question > asked:
         yield "question", f"must be at most {asked}: people answer so many questions"
@@ -259,7 +259,7 @@ def _of_pair(pair: OwnPair, config: CampaignConfig) -> Iterator[Misfit]:
             yield name, f"does not fit the campaign's objects: {reason}"
 
 
-def _of_study(study: Study) -> Iterator[Misfit]:
+def _of_study(study: Study) -> Iterator[FieldError]:
     """Yield what does not fit in how people come; of what builds on each other, only the first."""
     if study.recruiter == LINK.name and not _PARAMETER.fullmatch(study.parameter):
         yield "parameter", "Enter a name of letters, digits, “-”, “_” and “.”, such as participant."
@@ -270,7 +270,7 @@ def _of_study(study: Study) -> Iterator[Misfit]:
     yield from found or _wrong_way_back(study)
 
 
-def _unknown_people(study: Study) -> Iterator[Misfit]:
+def _unknown_people(study: Study) -> Iterator[FieldError]:
     if study.platform.knows_people:
         return
     if not study.protocol.is_empty:
@@ -282,7 +282,7 @@ def _unknown_people(study: Study) -> Iterator[Misfit]:
         yield "consent", f"Consent is stored with each person. {_CHOOSE}"
 
 
-def _wrong_way_back(study: Study) -> Iterator[Misfit]:
+def _wrong_way_back(study: Study) -> Iterator[FieldError]:
     recruiter, template = study.platform, study.address_back
     try:
         if template:

@@ -33,7 +33,7 @@ import sampler
 from prefmh_web.campaigns.engine.locks import lock_people
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Lease, NotPossible, Vote, Voter
-from prefmh_web.config import Outcome, Pay, Protocol, Study, misfits
+from prefmh_web.config import Outcome, Pay, Protocol, Study, validation_errors
 from prefmh_web.participants.models import Check, Participation
 from sampler.judges import trials_after
 
@@ -243,7 +243,7 @@ def demand_startable(campaign: Campaign) -> None:
         NotPossible: something is otherwise; the message says what would do.
     """
     config, study = campaign.config, campaign.config.study
-    for path, reason in misfits(config):
+    for path, reason in validation_errors(config):
         # What else is wrong, whoever saved the configuration was told.
         if path.startswith("study.protocol."):
             raise NotPossible(f"A practice or gold pair does not fit the setup: {path} {reason}.")

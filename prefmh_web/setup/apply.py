@@ -45,8 +45,8 @@ def create(
         SetupError: it does not fit what the owner has.
         NotPossible: the campaign was changed in this very moment.
     """
-    if misfits := [Problem(message=message, path=path) for path, message in files.of_owner(config, owner, kept)]:
-        raise SetupError(misfits)
+    if problems := [Problem(message=message, path=path) for path, message in files.of_owner(config, owner, kept)]:
+        raise SetupError(problems)
     with transaction.atomic():
         if key:
             # Whoever creates under a key holds the owner's row, so that two at once create one.

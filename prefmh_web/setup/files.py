@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
-from prefmh_web.config import HIDDEN, CampaignConfig, Misfit, UploadedFile, json_schema, misfits
+from prefmh_web.config import HIDDEN, CampaignConfig, FieldError, UploadedFile, json_schema, validation_errors
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.setup import yaml_text
@@ -59,7 +59,7 @@ def config_in(
     except ValidationError as error:
         found = sampler.problems_in(error, document.data)
         raise SetupError([_told(document, each.path, each.message) for each in found]) from error
-    wrong = [*_truths(document.data, config), *misfits(config)]
+    wrong = [*_truths(document.data, config), *validation_errors(config)]
     wrong += of_owner(config, owner, kept) if owner else of_scorers(config)
     if wrong:
         raise SetupError([document.problem(path, message) for path, message in wrong])
@@ -69,7 +69,7 @@ def config_in(
     return config
 
 
-def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
+def of_scorers(config: CampaignConfig) -> Iterator[FieldError]:
     """Yield each scorer of a setup that this site offers, but for other objects.
 
     One that the site does not have at all may be declared before the start, which refuses it otherwise.
@@ -84,7 +84,7 @@ def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
             yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {', '.join(here)}"
 
 
-def of_owner(config: CampaignConfig, owner: User, kept: CampaignConfig | None = None) -> Iterator[Misfit]:
+def of_owner(config: CampaignConfig, owner: User, kept: CampaignConfig | None = None) -> Iterator[FieldError]:
     """Yield what a setup speaks of and its owner does not have, or has of another kind.
 
     Args:
@@ -121,7 +121,7 @@ def _decoded(content: bytes) -> str:
         raise refused(f"The file is no text in UTF-8: line {line} has another byte. Save it as UTF-8.") from error
 
 
-def _truths(data: Any, read: Any, path: tuple[str, ...] = ()) -> Iterator[Misfit]:
+def _truths(data: Any, read: Any, path: tuple[str, ...] = ()) -> Iterator[FieldError]:
     """Yield where true or false stands in the place of a number: Pydantic reads them as 1 and 0.
 
     Args:

@@ -206,7 +206,7 @@ def without_twins(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str
         yield place, "order", reason
 
 
-def vision_misfits(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
+def vision_errors(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each setting of pictures that these objects have no use for."""
     for place, judge in enumerate(judges):
         vision = judge.source.vision if isinstance(judge.source, ModelSource) else None
@@ -221,7 +221,7 @@ def vision_misfits(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tupl
             yield f"{path}.molecules", "must be 'picture' or 'both' where the pictures have settings"
 
 
-def hearing_misfits(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
+def hearing_errors(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each judge that is a model where the objects are recordings."""
     for place, judge in enumerate(judges):
         if objects == "audio" and isinstance(judge.source, ModelSource):
@@ -264,7 +264,7 @@ def best_acceptance(answers: int) -> float:
     return float(0.5**answers)
 
 
-def panel_misfits(judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+def panel_errors(judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each judge that does not fit a panel; nothing where there is none."""
     names = panelists_of(judges)
     numbers = {str(number): name for number, name in enumerate(names, start=1)}

@@ -177,7 +177,7 @@ def template_of(source: object) -> PromptTemplate | None:
     return found if isinstance(found, PromptTemplate) else None
 
 
-def template_misfits(sources: Sequence[object], fitting: Fitting) -> Iterator[tuple[str, str]]:
+def template_errors(sources: Sequence[object], fitting: Fitting) -> Iterator[tuple[str, str]]:
     """Yield the path in a config and the reason of all such problems.
 
     Args:

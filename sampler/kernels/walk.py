@@ -128,7 +128,7 @@ class WalkConfig(Sparse):
             return None
         return Shares([each.weight for each in self.length]).place(rng.random())
 
-    def misfits(self, space: str) -> Iterator[tuple[str, str]]:
+    def validation_errors(self, space: str) -> Iterator[tuple[str, str]]:
         """Yield the field and what is wrong with it where a walk does not fit a kind of space."""
         if space == "model-texts" and any(getattr(part, "cut", "limit") != "limit" for part in self.components):
             message = (

@@ -45,7 +45,7 @@ class RuleDeclared(Declared):
     objects_shown: ClassVar[int] = 0
     """How many objects a judge sees at a time."""
 
-    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+    def validation_errors(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of what judges cannot answer under the rule."""
         yield from ()
 
@@ -53,7 +53,7 @@ class RuleDeclared(Declared):
         """Yield the field and the reason of each judge whose order leaves no law in balance."""
         yield from ()
 
-    def kernel_misfits(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
+    def kernel_errors(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of a kernel that does not go with the rule."""
         yield from ()
 

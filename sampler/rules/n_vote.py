@@ -25,7 +25,7 @@ import numpy.typing as npt
 from pydantic import ConfigDict
 
 from sampler.acceptance import FloatArray, IntArray, acceptance_probability, average_over_votes, marginal_acceptance
-from sampler.judges.config import JudgeConfig, panel_misfits, without_twins
+from sampler.judges.config import JudgeConfig, panel_errors, without_twins
 from sampler.rules.base import RuleDeclared, log_odds
 
 
@@ -48,9 +48,9 @@ class NVoteConfig(RuleDeclared):
         names = [f"s{i}: “{question}”, {voters}" for i, (question, voters) in enumerate(times, start=1)]
         return "; ".join([f"p0(x) * exp({' + '.join(terms)})", *names])
 
-    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+    def validation_errors(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of what a panel cannot be. Crowds and models can vote, in any order."""
-        yield from panel_misfits(judges)
+        yield from panel_errors(judges)
 
     def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of each judge of one order that has no twin to go with it."""

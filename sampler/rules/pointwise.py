@@ -126,7 +126,7 @@ class PointwiseConfig(RuleDeclared):
         unit = "" if self.form == "difference" else f"/{self.unit}"
         return "; ".join([f"p0(x) * exp({' + '.join(f'{letter}(x){unit}' for letter in letters)})", *names])
 
-    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+    def validation_errors(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of what cannot rate, or not in this form."""
         if self.form != "separate" and len(judges) > 1:
             yield (

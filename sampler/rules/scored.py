@@ -86,7 +86,7 @@ class UnjudgedConfig(RuleDeclared):
     asks_judges: ClassVar[bool] = False
     """Whether somebody answers questions."""
 
-    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+    def validation_errors(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield that there must be no judge, if there is one."""
         if judges:
             yield "judges", "must be empty, []: this rule asks nobody"
@@ -113,7 +113,7 @@ class BaseConfig(UnjudgedConfig):
         """Return the law."""
         return "p0(x); each state is an independent draw"
 
-    def kernel_misfits(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
+    def kernel_errors(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
         """Yield that the kernel must be independent draws: anything else that is always accepted leaves p0."""
         if getattr(kernel, "kind", None) != "independent":
             yield "kernel", "must be 'independent' under rule 'base': only fresh draws from p0 may all be accepted"

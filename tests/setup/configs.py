@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.config import Answering, CampaignConfig, Caps, Protocol, Study, misfits
+from prefmh_web.config import Answering, CampaignConfig, Caps, Protocol, Study, validation_errors
 from prefmh_web.setup import apply, files, yaml_text
 from tests.support.campaigns import MIXTURE, panel_judges, started_now
 from tests.support.people import CODES, WAY_BACK
@@ -295,7 +295,7 @@ def configs(draw: st.DrawFn) -> CampaignConfig:
     }
     found = _made(CampaignConfig, USUAL | CONFIGS[draw(st.sampled_from(sorted(CONFIGS)))] | changed)
     assert isinstance(found, CampaignConfig)
-    assume(not [*misfits(found)])
+    assume(not [*validation_errors(found)])
     return found
 
 

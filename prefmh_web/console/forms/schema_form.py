@@ -25,7 +25,7 @@ from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.config import CampaignConfig, misfits
+from prefmh_web.config import CampaignConfig, validation_errors
 from prefmh_web.console.forms.fields import (
     MISSING,
     Choices,
@@ -456,7 +456,8 @@ class SchemaForm(forms.Form):
             yield from problems_in(error, described)
             return
         known, found = (
-            [*misfits(each), *of_owner(each, self.owner, self.before)] if each else [] for each in (self.before, config)
+            [*validation_errors(each), *of_owner(each, self.owner, self.before)] if each else []
+            for each in (self.before, config)
         )
         # All that is wrong here; of what is wrong elsewhere, what this would bring about.
         here = [each for each in found if each[0].startswith(self.at) and not each[0].startswith(self.elsewhere)]
