@@ -5,8 +5,8 @@ What fixes the chains is the sampler's own (`sampler.ChainConfig`); people are i
 Not in it: keys of endpoints, which are named only; people, but for a panel's names; and a seed that was drawn, so that
 a second campaign from the same file draws its own.
 
-`validation_errors` says where its parts do not fit together, though each is what it should be: the form, the file and the API
-refuse the same, each at the path of the field.
+`validation_errors` says where its parts do not fit together, though each is what it should be: the form, the file and
+the API refuse the same, each at the path of the field.
 
 `public` is what others may see of it, and the one way in which it leaves its owner's own form and file. Each field says
 in its declaration whether it is hidden, and until when: `hidden="always"` (whoever has a completion code or the address

@@ -107,10 +107,10 @@ class Board:
     @property
     def models(self) -> list[tuple[Judge, str]]:
         """The models of a started campaign, each with the version of the prompt that it was frozen with, if it was."""
-        standing = self.progress.models if self.progress else None
+        models = self.progress.models if self.progress else None
         return [
             (judge, frozen_prompt(judge).template.version if judge.frozen else "")
-            for judge in (standing["judges"] if standing else ())
+            for judge in (models["judges"] if models else ())
         ]
 
     @property

@@ -92,7 +92,7 @@ class SimulatedVoter:
         if self._unanswered and self._unanswered.get("lease") == screen.values.get("lease"):
             # Sent into a connection that was dying, it was lost. Had it arrived, its key would tell the server.
             await connection.send(json.dumps(self._unanswered))
-        while screen.standing not in ("finished", "done"):
+        while screen.status not in ("finished", "done"):
             message = await self._decide(screen)
             if message is not None:
                 self._unanswered = message
@@ -103,11 +103,11 @@ class SimulatedVoter:
         return True
 
     async def _decide(self, screen: _Fields) -> dict[str, str] | None:
-        if screen.standing == "resting":
+        if screen.status == "resting":
             return {"choice": "continue"}
         lease = screen.values.get("lease", "")
         # A nudge may show the pair again that has just been answered; its vote is on the way.
-        if screen.standing != "pair" or lease in self.sent[-1:]:
+        if screen.status != "pair" or lease in self.sent[-1:]:
             return None
         seconds = self.pace(self.rng)
         await asyncio.sleep(seconds)
@@ -124,7 +124,7 @@ _HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 # Such as “Object 1: ...”.
 _OPTION = re.compile(r'class="option"[^>]* aria-label="[^":]*: ([^"]*)"')
 _QUESTION = re.compile(r'id="question"[^>]*>([^<]*)<')
-_STANDING = re.compile(r'id="panel" class="[^"]*?(\S+)"')
+_STATUS = re.compile(r'id="panel" class="[^"]*?(\S+)"')
 
 
 @dataclass(frozen=True)
@@ -134,13 +134,13 @@ class _Fields:
     values: Mapping[str, str]
     objects: Sequence[str]
     question: str
-    standing: str
+    status: str
 
     @classmethod
     def of(cls, page: str) -> _Fields:
-        question, standing = ("".join(each.findall(page)[:1]) for each in (_QUESTION, _STANDING))
+        question, status = ("".join(each.findall(page)[:1]) for each in (_QUESTION, _STATUS))
         objects = [html.unescape(each) for each in _OPTION.findall(page)]
-        return cls(dict(_HIDDEN.findall(page)), objects, html.unescape(question), standing)
+        return cls(dict(_HIDDEN.findall(page)), objects, html.unescape(question), status)
 
 
 # Stems of words; 2 for the furniture of a gothic tale, 1 for what often stands beside it.

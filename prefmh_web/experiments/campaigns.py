@@ -158,7 +158,7 @@ _REPEATED = {ModelUsage: F("repeated"), EvaluationAnswer: Greatest(F("asked") - 
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """How far a run is.
 
     Args:
@@ -191,24 +191,24 @@ class Display:
         self.say, self._clock, self._most_requests = say, clock, most_requests
         self._shown: tuple[float, int] | None = None
 
-    def show(self, standing: Callable[[], Standing]) -> None:
-        """Show how far the run is, when it is time to; `standing` is called only then."""
+    def show(self, status: Callable[[], RunStatus]) -> None:
+        """Show how far the run is, when it is time to; `status` is called only then."""
         now = self._clock()
         if self._shown is None or now - self._shown[0] >= _LINE_EVERY_S:
-            found = standing()
+            found = status()
             self.say(self._described(found, now))
             self._shown = now, found.requests
 
-    def _described(self, standing: Standing, now: float) -> str:
+    def _described(self, status: RunStatus, now: float) -> str:
         """Return a line about how far a run is, at the rate since the last line: what is not known is left out."""
-        before, requests = self._shown or (now, 0), standing.requests
+        before, requests = self._shown or (now, 0), status.requests
         rate = (requests - before[1]) / (now - before[0]) if now > before[0] else 0.0
-        said = [f"{standing.title}: {standing.done:,} of {standing.planned:,} {standing.unit}"]
+        said = [f"{status.title}: {status.done:,} of {status.planned:,} {status.unit}"]
         if self._most_requests:
             speed = f" ({rate:,.1f}/s)" if rate else ""
             said.append(f"{requests:,} of at most {self._most_requests:,} requests{speed}")
-        if standing.cost is not None:
-            said.append(f"cost {standing.cost:,.2f}")
+        if status.cost is not None:
+            said.append(f"cost {status.cost:,.2f}")
         if rate and requests < self._most_requests:
             said.append(f"at most {duration((self._most_requests - requests) / rate)} left of the whole run")
         return ", ".join(said)
@@ -232,7 +232,7 @@ def taken(run: Run) -> tuple[int, float | None]:
     return requests, sum(each["cost"] for each in sums) if known else None
 
 
-def standing(run: Run, number: int, done: int, starting: str = "") -> Standing:
+def run_status(run: Run, number: int, done: int, starting: str = "") -> RunStatus:
     """Return how far the parts are.
 
     Args:
@@ -243,7 +243,7 @@ def standing(run: Run, number: int, done: int, starting: str = "") -> Standing:
     steps = [each.chains * each.steps for each in run.parts]
     name = run.parts[number].name
     title = f"run, part {number + 1} of {len(steps)} ({f'{name}: {starting}' if starting else name})"
-    return Standing(title, sum(steps[:number]) + done, sum(steps), "steps", *taken(run))
+    return RunStatus(title, sum(steps[:number]) + done, sum(steps), "steps", *taken(run))
 
 
 def requests_in_all(run: Run) -> int:

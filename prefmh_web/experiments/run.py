@@ -22,7 +22,7 @@ from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
 from prefmh_web.experiments import campaigns, evaluation
-from prefmh_web.experiments.campaigns import Display, Standing
+from prefmh_web.experiments.campaigns import Display, RunStatus
 from prefmh_web.experiments.configs import Part, Run, config_of
 from prefmh_web.objects.kind import Look
 from sampler import outputs
@@ -67,7 +67,7 @@ def sample(run: Run, display: Display) -> None:
                 campaign = campaigns.ensure(part)
                 others = campaigns.taken(run)[0] - campaigns.requests_of(campaign)
                 left = None if run.most_requests is None else run.most_requests - others
-                campaigns.run(campaign, left, partial(display.show, partial(_standing, run, number, campaign)))
+                campaigns.run(campaign, left, partial(display.show, partial(_status, run, number, campaign)))
                 _save(part, partial(_write_export, campaign))
                 if run.options.of_experiment.objects == "images":
                     _save_pictures(part, campaign)
@@ -86,7 +86,7 @@ def evaluate(run: Run, display: Display) -> None:
     states = evaluation.KeptStates(run)
 
     def show(stage: str, done: int, planned: int) -> None:
-        display.show(lambda: Standing(stage, done, planned, "answers", *campaigns.taken(run)))
+        display.show(lambda: RunStatus(stage, done, planned, "answers", *campaigns.taken(run)))
 
     try:
         evaluation.ask_scorers(run, states, partial(show, "score"), display.say)
@@ -131,10 +131,10 @@ def _write_readme(run: Run) -> Path:
     return run.out / "README"
 
 
-def _standing(run: Run, number: int, campaign: Campaign) -> Standing:
+def _status(run: Run, number: int, campaign: Campaign) -> RunStatus:
     done = campaign.chains.aggregate(all=Sum("step"))["all"] or 0
     starting = (campaign.start_progress or "starting") if campaign.is_draft else ""
-    return campaigns.standing(run, number, done, starting)
+    return campaigns.run_status(run, number, done, starting)
 
 
 def _save(part: Part, write: Callable[[Path], object]) -> None:
@@ -158,8 +158,8 @@ def _write_lockstep_record(part: Part, number: int, display: Display, path: Path
     fixed = {"seed": part.seed, "chains": part.chains, "steps": part.steps}
     convention, space = part.method.kernel["convention"], {"vocabulary": part.run.vocabulary}
     settings = sampler.MarsSettings.model_validate({**fixed, "convention": convention, "space": space})
-    standing = partial(campaigns.standing, part.run, number)
-    sampler.run_learned(settings, path, progress=lambda step: display.show(lambda: standing(step * part.chains)))
+    status = partial(campaigns.run_status, part.run, number)
+    sampler.run_learned(settings, path, progress=lambda step: display.show(lambda: status(step * part.chains)))
 
 
 def _save_pictures(part: Part, campaign: Campaign) -> None:

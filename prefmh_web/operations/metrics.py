@@ -37,7 +37,7 @@ class RecordCollector:
 
     def collect(self) -> Iterator[Metric]:
         yield from _votes()
-        yield from _standing()
+        yield from _tallies()
         yield from _queues()
 
 
@@ -96,7 +96,7 @@ def _decided() -> dict[str, int]:
     )
 
 
-def _standing() -> Iterator[Metric]:
+def _tallies() -> Iterator[Metric]:
     now = timezone.now()
     live = Lease.objects.filter(ended_at__isnull=True)
     running = Comparison.objects.filter(

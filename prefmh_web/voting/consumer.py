@@ -126,9 +126,9 @@ class VotingConsumer(LiveConsumer):
             if response or html != self._sent:
                 await self.send(html)
             self._sent, self.status = html, screen.voter.campaign.status
-            self.says_held_up = bool(screen.context["is_held_up"]) if screen.standing == "waiting" else None
+            self.says_held_up = bool(screen.context["is_held_up"]) if screen.status == "waiting" else None
             # Resting, people are asked again when they say so; done, never.
-            await self._wait_or_not(screen.standing not in ("pair", "resting", "done"))
+            await self._wait_or_not(screen.status not in ("pair", "resting", "done"))
 
     async def _wait_or_not(self, is_waiting: bool) -> None:
         # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.

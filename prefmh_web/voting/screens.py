@@ -85,7 +85,7 @@ class Screen:
         return "check" if self.check else "done" if self.outcome else "idle"
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """What it says, in one word: a CSS class, and how pages tell one screen from another."""
         if self.lease or self.check:
             return "pair"
@@ -113,8 +113,8 @@ class Screen:
             return {"end": end, "votes": self.how_far.votes, "is_asked_more": more}
         config = started_campaign(campaign).config
         return {
-            "standing": self.standing,
-            "is_held_up": self.standing == "waiting" and is_held_up(campaign),
+            "status": self.status,
+            "is_held_up": self.status == "waiting" and is_held_up(campaign),
             "lease_seconds": config.answering.seconds,
             "wait_minutes": asked.wait_minutes,
             "wait_is_paid": config.study.protocol.wait_is_paid,
@@ -123,7 +123,7 @@ class Screen:
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""
         with translation.override(started_campaign(self.voter.campaign).config.language):
-            return html_of(self.name, self.standing, self.context, self.how_far)
+            return html_of(self.name, self.status, self.context, self.how_far)
 
     @property
     def progress(self) -> str:
@@ -211,20 +211,20 @@ def _progress_html(progress: Progress, _language: str) -> SafeString:
     return render_to_string("voting/_progress.html", progress._asdict())
 
 
-def html_of(name: str, standing: str, shown: Mapping[str, Any], progress: Progress) -> SafeString:
+def html_of(name: str, status: str, shown: Mapping[str, Any], progress: Progress) -> SafeString:
     """Return the fragment of a screen, in the language that is spoken.
 
     Args:
         name: of the screen.
-        standing: what it says, in one word.
+        status: what it says, in one word.
         shown: what its template shows.
     """
     below, options = _progress_html(progress, get_language()), shown.get("options")
     if options is None or shown["context"] or any(option.own is not None for option in options):
-        return _rendered(name, standing, shown, below)
+        return _rendered(name, status, shown, below)
     look = {"question": shown["question"], "is_stacked": shown["is_stacked"], "objects_lang": shown["objects_lang"]}
     look["must_be_answered"] = bool(shown.get("must_be_answered"))
-    parts = list(_frame(name, standing, shown["kind"].name, options[0].is_short, get_language(), **look))
+    parts = list(_frame(name, status, shown["kind"].name, options[0].is_short, get_language(), **look))
     values = {"lease": str(shown["lease"].key), "progress": below}
     for option in options:
         values |= {f"{option.side}_content": escape(option.content), f"{option.side}_html": option.html}
@@ -232,13 +232,13 @@ def html_of(name: str, standing: str, shown: Mapping[str, Any], progress: Progre
     return mark_safe("".join(parts))  # noqa: S308 - all of it is rendered or escaped
 
 
-def _rendered(name: str, standing: str, shown: Mapping[str, Any], progress: SafeString) -> SafeString:
-    screen = {"name": name, "standing": standing, "context": shown, "progress": progress}
+def _rendered(name: str, status: str, shown: Mapping[str, Any], progress: SafeString) -> SafeString:
+    screen = {"name": name, "status": status, "context": shown, "progress": progress}
     return render_to_string("voting/_screen.html", {"screen": screen})
 
 
 @lru_cache(maxsize=256)
-def _frame(name: str, standing: str, kind: str, is_short: bool, _language: str, **look: str | bool) -> tuple[str, ...]:
+def _frame(name: str, status: str, kind: str, is_short: bool, _language: str, **look: str | bool) -> tuple[str, ...]:
     """Return HTML and, between two pieces of it, the name of what is filled in there."""
     options = [
         {
@@ -258,7 +258,7 @@ def _frame(name: str, standing: str, kind: str, is_short: bool, _language: str, 
         "options": options,
         "context": (),
     }
-    return tuple(_MARK.split(_rendered(name, standing, shown | look, _mark("progress"))))
+    return tuple(_MARK.split(_rendered(name, status, shown | look, _mark("progress"))))
 
 
 def _mark(name: str) -> SafeString:

@@ -345,7 +345,7 @@ class LockstepRecord:
         self._steps: list[tuple[str, ...]] = [STEP_COLUMNS]
         self._editor: list[tuple[str, ...]] = [EDITOR_COLUMNS]
         self._chains, first = settings.chains, settings.space.build().first
-        self._standing = [(state_number(chain, 0, self._chains), first) for chain in range(self._chains)]
+        self._current = [(state_number(chain, 0, self._chains), first) for chain in range(self._chains)]
         self._samples = [tables.SAMPLES.header, *(self._sample(chain, 0) for chain in range(self._chains))]
 
     def write(self, step: Step) -> tuple[str, ...]:
@@ -357,8 +357,8 @@ class LockstepRecord:
         self._steps += drawn
         self._editor.append((*learned, self._digest))
         for draw in step.draws:
-            if draw.accepted and draw.proposal != self._standing[draw.chain][1]:
-                self._standing[draw.chain] = state_number(draw.chain, step.number, self._chains), draw.proposal
+            if draw.accepted and draw.proposal != self._current[draw.chain][1]:
+                self._current[draw.chain] = state_number(draw.chain, step.number, self._chains), draw.proposal
             self._samples.append(self._sample(draw.chain, step.number))
         return self._editor[-1]
 
@@ -372,7 +372,7 @@ class LockstepRecord:
         }
 
     def _sample(self, chain: int, step: int) -> list[Cell]:
-        number, content = self._standing[chain]
+        number, content = self._current[chain]
         row = {"chain_index": chain, "step": step, "state_index": number, "content": content}
         return tables.SAMPLES.row(**row, phase=tables.SAMPLING)
 

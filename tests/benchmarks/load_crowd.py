@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 _LEASE = re.compile(r'name="lease" value="([0-9a-f-]{36})"')
 # Its last class; before it stands "panel", as in version 0.1.0, or "screen", or both.
-_STANDING = re.compile(r'id="panel" class="(?:\w+ )*(\w+)"')
+_STATUS = re.compile(r'id="panel" class="(?:\w+ )*(\w+)"')
 _CONNECTIONS_PER_S = 40
 _PATIENCE_S = 120
 
@@ -90,21 +90,21 @@ class Crowd:
                 self.seen.lost += 1
 
     async def _vote(self, socket: ClientConnection, rng: random.Random) -> None:
-        lease, standing = await self._look(socket)
+        lease, status = await self._look(socket)
         self._open += 1
         if self._open == len(self._seats):
             self._all_open.set()
-        while standing != "finished":
-            if standing == "pair":
+        while status != "finished":
+            if status == "pair":
                 now = time.time()
                 think_s = rng.expovariate(1 / self._think_s)
                 self.seen.thought.append((now, think_s))
                 await asyncio.sleep(think_s)
-                lease, standing = await self._answer(socket, lease, rng)
+                lease, status = await self._answer(socket, lease, rng)
             else:
-                if standing == "resting":
+                if status == "resting":
                     await socket.send(json.dumps({"choice": "continue"}))
-                lease, standing = await self._look(socket)
+                lease, status = await self._look(socket)
 
     async def _answer(self, socket: ClientConnection, lease: str, rng: random.Random) -> tuple[str, str]:
         """Send a vote and return the first screen that shows anything but its own pair."""
@@ -120,4 +120,4 @@ class Crowd:
     async def _look(self, socket: ClientConnection) -> tuple[str, str]:
         html = await socket.recv()
         found = _LEASE.search(html)
-        return found[1] if found else "", _STANDING.search(html)[1]
+        return found[1] if found else "", _STATUS.search(html)[1]

@@ -313,10 +313,10 @@ def test_the_limits_leave_what_they_say(signed_in, finished):
     steps = Comparison.objects.all()
     assert listed(signed_in, finished) == placed(steps)
     assert listed(signed_in, finished, chain=1) == placed(steps.filter(chain__place=1))
-    for verdict, standing in (("accept", "accepted"), ("reject", "rejected")):
-        found = listed(signed_in, finished, standing=standing)
+    for verdict, status in (("accept", "accepted"), ("reject", "rejected")):
+        found = listed(signed_in, finished, status=status)
         assert found == placed(steps.filter(verdict=verdict)) != set()
-    assert listed(signed_in, finished, standing="open") == set()
+    assert listed(signed_in, finished, status="open") == set()
     for place in (0, 1):
         found = listed(signed_in, finished, judge=place)
         assert found == placed(steps.filter(votes__judge__place=place, votes__number__isnull=False)) != set()

@@ -75,7 +75,7 @@ def p_value(votes: list[Vote], chances: Chances) -> float:
 
 
 def shown_first(vote: Vote) -> str:
-    text: str = vote.comparison.standing(Side.FIRST, vote.proposal_side).content
+    text: str = vote.comparison.state_on(Side.FIRST, vote.proposal_side).content
     return text
 
 

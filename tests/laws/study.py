@@ -99,7 +99,7 @@ class Study:
 
     def _is_finished(self) -> bool:
         # Asked only when somebody finds nothing to do, as most of the time nobody does.
-        if all(person.shown.standing == "pair" for person in self.seats):
+        if all(person.shown.status == "pair" for person in self.seats):
             return False
         self._tries_suspended_steps_again()
         self.campaign.refresh_from_db()

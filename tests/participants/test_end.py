@@ -76,7 +76,7 @@ def test_a_page_as_old_as_its_socket_gets_no_pair_beyond_the_number(researcher):
     # What a second page read when it was opened.
     old, page = (locks.person(Voter.objects.get().pk) for _ in range(2))
     vote(browser, study, times=2)
-    assert screen_after(response_in({"choice": "continue"}), page).standing == "done"
+    assert screen_after(response_in({"choice": "continue"}), page).status == "done"
     assert leases.take(old, most_votes=2) is None
     assert not Lease.objects.filter(ended_at=None).exists()
     # The negative control: without the number there is a pair.
@@ -258,9 +258,9 @@ def let_wait(person: str, minutes: int) -> None:
 def test_after_the_declared_wait_the_part_ends_paid_and_nobody_is_asked_on(researcher):
     study = recruited_campaign(researcher, protocol=SHORT, **ONE_CHAIN)
     anna, ben = waiting_person(study)
-    assert screen_of(anna, study).standing == "waiting"
+    assert screen_of(anna, study).status == "waiting"
     let_wait("anna", 4)
-    assert screen_of(anna, study).standing == "waiting"
+    assert screen_of(anna, study).status == "waiting"
     let_wait("anna", 6)
     page = page_of(anna, study, "vote/")
     assert "There is nothing left to compare" in page
@@ -301,10 +301,10 @@ def test_who_has_a_pair_again_begins_to_wait_anew(researcher):
 def test_where_no_wait_is_declared_nobody_is_sent_away(researcher):
     study = recruited_campaign(researcher, protocol={"wait_minutes": 0}, **ONE_CHAIN)
     anna, _ = waiting_person(study, votes=1)
-    assert screen_of(anna, study).standing == "waiting"
+    assert screen_of(anna, study).status == "waiting"
     let_wait("anna", 1000)
     settle_parts()
-    assert screen_of(anna, study).standing == "waiting"
+    assert screen_of(anna, study).status == "waiting"
     assert part_of("anna").outcome == ""
 
 

@@ -292,7 +292,7 @@ def _read(campaign: StartedCampaign, which: str, *values: int | list[int]) -> li
     now = timezone.now()
     moments = [now - SKIP_REST]
     moments += [now] if campaign.uses_models else []
-    statement = sql.standing(which, with_turns=campaign.uses_models)
+    statement = sql.open_comparisons(which, with_turns=campaign.uses_models)
     for pk, step, place, log_r0, uniform, *what in statement.rows(*values, *moments):
         if pk not in found:
             found[pk] = OpenComparison(campaign, pk, step, place, log_r0, uniform)

@@ -267,7 +267,7 @@ PERSON = Statement(
 )
 
 
-# How open comparisons stand, each by `standing`. One is found by its primary key.
+# How open comparisons stand, each by `open_comparisons`. One is found by its primary key.
 ONE_OPEN = """
     SELECT c.id, c.step, h.place, c.log_r0, c.uniform
     FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
@@ -322,7 +322,7 @@ def is_as_seen(comparison_id: int, leases: int, live: int, counted: int) -> Cond
 
 
 @lru_cache
-def standing(which: str, *, with_turns: bool) -> Statement:
+def open_comparisons(which: str, *, with_turns: bool) -> Statement:
     """Return the statement of how some open comparisons stand.
 
     Args:

@@ -111,7 +111,7 @@ def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
     # A lease ends with its vote, so one that has not been voted on has none.
     if lease.ending == Lease.Ending.VOTED:
         return Vote.objects.get(key=vote.key)
-    opened = _standing(comparison)
+    opened = _read_open(comparison)
     may_count = _may_count(opened, vote, lease)
     changes = Changes()
     changes.change(sql.COUNT_VOTE, lease.voter_id)
@@ -130,7 +130,7 @@ def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
 
 def would_count(comparison: Comparison, vote: Vote, lease: Lease) -> bool:
     """Return whether `cast_vote` would count a vote on a locked comparison."""
-    opened = _standing(comparison)
+    opened = _read_open(comparison)
     return opened is not None and _may_count(opened, vote, lease) and opened.can_count(vote)
 
 
@@ -154,7 +154,7 @@ def cast_votes(comparison: Comparison, votes: Sequence[Vote], seen: Seen) -> Non
     _make(comparison, changes)
 
 
-def _standing(comparison: Comparison) -> OpenComparison | None:
+def _read_open(comparison: Comparison) -> OpenComparison | None:
     return open_comparisons.on(comparison.pk, comparison.chain.campaign) if comparison.takes_votes else None
 
 
@@ -190,7 +190,7 @@ def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **on
 
 def look_for_room(comparison: Comparison) -> None:
     """Note whether some person may be asked about a locked comparison, as it stands now."""
-    if opened := _standing(comparison):
+    if opened := _read_open(comparison):
         changes = Changes()
         note_room(comparison, opened, changes)
         changes.make()

@@ -154,7 +154,7 @@ class Comparison(models.Model):
         """True until it has its verdict, or its chain was ended at it."""
         return self.verdict is None and (self.suspended_at is None or self.chain.ended_at is None)
 
-    def standing(self, side: str, proposal_side: str) -> State:
+    def state_on(self, side: str, proposal_side: str) -> State:
         """Return the object that is `side` of the pair when the proposal is `proposal_side`."""
         return self.proposal if side == proposal_side else self.current
 
@@ -356,11 +356,11 @@ class Lease(models.Model):
 
     @property
     def first(self) -> State:
-        return self.comparison.standing(Side.FIRST, self.proposal_side)
+        return self.comparison.state_on(Side.FIRST, self.proposal_side)
 
     @property
     def second(self) -> State:
-        return self.comparison.standing(Side.SECOND, self.proposal_side)
+        return self.comparison.state_on(Side.SECOND, self.proposal_side)
 
 
 # Chains that a campaign started with.

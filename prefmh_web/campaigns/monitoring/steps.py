@@ -42,7 +42,7 @@ class StepRow:
         return started_campaign(self.comparison.chain.campaign).object_kind.excerpts(*pair)
 
 
-STANDINGS = {
+STATUSES = {
     "decided": ("decided", Q(verdict__isnull=False)),
     "accepted": ("accepted", Q(verdict=Comparison.Verdict.ACCEPT)),
     "rejected": ("rejected", Q(verdict=Comparison.Verdict.REJECT)),
@@ -58,8 +58,8 @@ def steps_in(campaign: Campaign, wanted: Mapping[str, Any]) -> QuerySet[Comparis
     """Return the steps of a campaign that are wanted, those that were opened last first.
 
     Args:
-        wanted: limits, of which one that is not there, None or empty sets none: ``chain``, by its place; ``standing``,
-            a name of `STANDINGS`; ``judge``, by its place: with a counted vote of it; ``person``, by the number that
+        wanted: limits, of which one that is not there, None or empty sets none: ``chain``, by its place; ``status``,
+            a name of `STATUSES`; ``judge``, by its place: with a counted vote of it; ``person``, by the number that
             the record has: with a vote of theirs, counted or late; ``seconds``: that took at least so long from opening
             to verdict, or are open for as long.
     """
@@ -67,9 +67,9 @@ def steps_in(campaign: Campaign, wanted: Mapping[str, Any]) -> QuerySet[Comparis
     votes = Vote.objects.filter(comparison=OuterRef("pk"))
     if (chain := wanted.get("chain")) is not None:
         found = found.filter(chain__place=chain)
-    if standing := wanted.get("standing"):
-        _, of_standing = STANDINGS[standing]
-        found = found.filter(of_standing)
+    if status := wanted.get("status"):
+        _, of_status = STATUSES[status]
+        found = found.filter(of_status)
     if (judge := wanted.get("judge")) is not None:
         found = found.filter(Exists(votes.filter(judge__place=judge, number__isnull=False)))
     if (person := wanted.get("person")) is not None:
@@ -170,7 +170,7 @@ def suspended_in(campaign: Campaign) -> list[tuple[Comparison, int]]:
     """Return the steps that are suspended, the one that has waited longest first, each with after how many skips, or
     after reports of how many people.
     """
-    _, are_suspended = STANDINGS["suspended"]
+    _, are_suspended = STATUSES["suspended"]
     steps = list(_steps_of(campaign).filter(are_suspended).order_by("suspended_at"))
     counts: dict[tuple[int, int], int] = {}
     if steps:

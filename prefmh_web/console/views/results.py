@@ -30,7 +30,7 @@ from prefmh_web.campaigns.monitoring import steps as steps_of
 from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
-from prefmh_web.campaigns.monitoring.steps import STANDINGS
+from prefmh_web.campaigns.monitoring.steps import STATUSES
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.export import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot
@@ -66,8 +66,8 @@ class StepsForm(forms.Form):
     """Limits of the list of steps; an empty field sets none."""
 
     chain = forms.IntegerField(min_value=0, max_value=_LARGEST, required=False)
-    standing = forms.ChoiceField(
-        choices=[("", "all"), *((name, called) for name, (called, _) in STANDINGS.items())],
+    status = forms.ChoiceField(
+        choices=[("", "all"), *((name, called) for name, (called, _) in STATUSES.items())],
         required=False,
         label="Verdict",
     )

@@ -199,7 +199,7 @@ def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(short
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE campaigns_comparison")
     with CaptureQueriesContext(connection) as queries:
-        of_people = sql.standing(sql.NEXT_OPEN, with_turns=False)
+        of_people = sql.open_comparisons(sql.NEXT_OPEN, with_turns=False)
         of_people.rows(short_campaign.pk, -1, -1, 8, one.opened_at)
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])

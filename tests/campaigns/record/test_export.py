@@ -97,7 +97,7 @@ def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one
     found = Vote.objects.filter(judge__campaign=voted).select_related("comparison__current", "comparison__proposal")
     expected = {
         str(vote.key): [
-            str(vote.comparison.standing(side, vote.proposal_side).place)
+            str(vote.comparison.state_on(side, vote.proposal_side).place)
             for side in ("first", "second", vote.chosen_side)
         ]
         for vote in found
