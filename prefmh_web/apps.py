@@ -49,4 +49,4 @@ def _close_pages(request: HttpRequest, **_: object) -> None:
     from prefmh_web.transport import sockets
 
     if key := request.session.session_key:
-        sockets.nudge(sockets.session(key))
+        sockets.notify(sockets.session(key))

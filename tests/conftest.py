@@ -148,7 +148,7 @@ def django_db_modify_db_settings(tmp_path_factory) -> None:
     name = embedded if settings.EMBEDDED else f"test_prefmh_{os.getpid()}"
     connection.settings_dict["TEST"]["NAME"] = name
     if not settings.EMBEDDED:
-        # Whoever works on this database hears this run's nudges.
+        # Whoever works on this database hears this run's notifications.
         settings.CHANNEL_LAYERS["default"]["CONFIG"]["prefix"] = f"prefmh.{name}."
 
 

@@ -190,7 +190,7 @@ def _finish(catalog: Catalog, status: Catalog.Status, **fields: object) -> bool:
         status=Catalog.Status.READING,
         campaign__status=Campaign.Status.DRAFT,
     ).update(status=status, **fields)
-    sockets.nudge(sockets.watchers(catalog.campaign_id))
+    sockets.notify(sockets.watchers(catalog.campaign_id))
     return bool(written)
 
 
@@ -205,7 +205,7 @@ def _progress_of(catalog: Catalog) -> Callable[[int, int | None], None]:
         due = time.monotonic() + _PROGRESS_EVERY_S
         same = Catalog.objects.filter(pk=catalog.pk, revision=catalog.revision)
         same.update(rows_read=done, rows_total=total)
-        sockets.nudge(sockets.watchers(catalog.campaign_id))
+        sockets.notify(sockets.watchers(catalog.campaign_id))
 
     return tell
 

@@ -1,4 +1,4 @@
-"""What follows a commit: hints to workers, nudges to open pages, lines in the log.
+"""What follows a commit: hints to workers, notifications to open pages, lines in the log.
 
 A hint is a Celery task called by name, since the tasks import the modules that give hints. The database is the to-do
 list: a hint that is lost, doubled or late changes nothing, because `tasks.sweep` finds the work. So nobody waits for
@@ -32,7 +32,7 @@ def answers_wanted(comparison: Comparison) -> None:
     """
     judge(comparison)
     started = started_campaign(comparison.chain.campaign)
-    if started.config.awaited_scorers:
+    if started.config.rule_scorers:
         score(comparison.chain.campaign)
     if started.backend in _QUEUES:
         write(comparison.chain.campaign)
@@ -55,7 +55,7 @@ def step_decided(comparison: Comparison) -> None:
 
 def place_returned(campaign_id: int, *voter_ids: int) -> None:
     """Somebody's place on a comparison has become free; they themselves are to look again if they are named."""
-    sockets.nudge(*map(sockets.voter, voter_ids), sockets.voters(campaign_id))
+    sockets.notify(*map(sockets.voter, voter_ids), sockets.voters(campaign_id))
 
 
 def propose(chain: Chain) -> None:
@@ -74,7 +74,7 @@ def open_chains(campaign: Campaign) -> None:
 
 def choose_length(campaign: Campaign) -> None:
     """Hint that a chain has come to the end of the warm-up, perhaps the last one."""
-    sockets.nudge(sockets.watchers(campaign.pk))
+    sockets.notify(sockets.watchers(campaign.pk))
     _hint("choose_length", campaign.pk)
 
 
@@ -118,7 +118,7 @@ def turns_wait() -> None:
 
 def pause_at_cap(campaign: Campaign) -> None:
     """Hint that a campaign has come to a cap on what models may take."""
-    sockets.nudge(sockets.watchers(campaign.pk))
+    sockets.notify(sockets.watchers(campaign.pk))
     _hint("pause_at_cap", campaign.pk)
 
 
@@ -139,7 +139,7 @@ def read_catalog(catalog_id: int, revision: int) -> None:
 
 def look_again(campaign: Campaign) -> None:
     """Pages of voters and of researchers may have something else to show: a pair, or the campaign's end."""
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    sockets.notify(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 
 
 def _hint(task: str, *arguments: int, queue: str | None = None) -> None:

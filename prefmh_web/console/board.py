@@ -318,7 +318,7 @@ class BoardConsumer(LiveConsumer):
         self.in_background(self._follow(campaign_id, session_key))
 
     async def look_again(self, event):
-        """Answer a nudge; many at once lead to one answer."""
+        """Answer a notification; many at once lead to one answer."""
         self._changed.set()
 
     async def _follow(self, campaign_id: int, session_key: str) -> None:

@@ -23,7 +23,7 @@ import sampler
 from prefmh_web.campaigns.models import Side
 from prefmh_web.campaigns.objects import options_of
 from prefmh_web.console.forms.fields import KeptFiles, kept_note
-from prefmh_web.console.preview import Unstored
+from prefmh_web.console.preview import PreviewObject
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 if TYPE_CHECKING:
@@ -199,4 +199,4 @@ def _pair(config: dict[str, Any], kind: ObjectKind, reading: sampler.Reading) ->
 def _address(kind: str, item: sampler.Item, beside: sampler.Item) -> str:
     if item.picture:
         return f"data:{item.media_type};base64,{b64encode(item.picture).decode()}"
-    return Unstored(kind, item.content, "", beside.content).address if kind == "molecules" else ""
+    return PreviewObject(kind, item.content, "", beside.content).address if kind == "molecules" else ""

@@ -53,7 +53,7 @@ _SAMPLE_SEED = 5
 
 
 @dataclass(frozen=True)
-class Unstored:
+class PreviewObject:
     """An object.
 
     Args:
@@ -72,7 +72,7 @@ class Unstored:
     def address(self) -> str:
         """Where its picture is, for the kinds that have one."""
         described = (self.kind, self.content, self.code, self.beside)
-        return reverse("console:unstored", args=[signing.dumps(described, salt=_SALT, compress=True)])
+        return reverse("console:preview-picture", args=[signing.dumps(described, salt=_SALT, compress=True)])
 
     @property
     def templates(self) -> list[str]:
@@ -92,21 +92,21 @@ class Unstored:
         return StoredObject(self.content, pixels=partial(_decoded, self.code) if self.code else None)
 
 
-OF_NOISE = Unstored("images", NOISE, NOISE)
+OF_NOISE = PreviewObject("images", NOISE, NOISE)
 
 
-def sample(kind: str, number: int = 0) -> Unstored:
+def sample(kind: str, number: int = 0) -> PreviewObject:
     """Return one of the two objects, 0 or 1, by which a kind is shown where a campaign has none yet."""
-    return Unstored(kind, OBJECT_KINDS[kind].samples[number].content, _SAMPLES[number])
+    return PreviewObject(kind, OBJECT_KINDS[kind].samples[number].content, _SAMPLES[number])
 
 
-def read(signed: str) -> Unstored:
+def read(signed: str) -> PreviewObject:
     """Return the object of an address.
 
     Raises:
         BadSignature: the address is none of ours.
     """
-    return Unstored(*signing.loads(signed, salt=_SALT))
+    return PreviewObject(*signing.loads(signed, salt=_SALT))
 
 
 def _decoded(code: str) -> Pixels:
@@ -172,7 +172,7 @@ def shown_of(pair: Pair, campaign: Campaign) -> dict[str, Any]:
         row, beside = (pair.first, pair.second) if side == Side.FIRST else (pair.second, pair.first)
         if isinstance(row, State) and row.pk and kind.medium != "words":
             return reverse("console:picture", args=[row.pk])
-        return Unstored(kind.name, row.content, getattr(row, "code", ""), beside.content).address
+        return PreviewObject(kind.name, row.content, getattr(row, "code", ""), beside.content).address
 
     return objects.shown(pair, campaign, address)
 

@@ -29,7 +29,7 @@ from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, State
 from prefmh_web.campaigns.monitoring import results as monitored
 from prefmh_web.console.plots import MOST_POINTS, histogram, rank_overlay, traces
-from prefmh_web.console.preview import Unstored
+from prefmh_web.console.preview import PreviewObject
 from prefmh_web.console.words import in_words
 from prefmh_web.objects import ObjectKind, StoredObject
 
@@ -241,7 +241,7 @@ def _drawn(campaign: Campaign, most: int) -> list[StoredObject]:
         return [objects.stored(rows[state]) for state in states]
     name = config.space.objects
     codes = [space.encode(state) if name == "images" else "" for state in states]
-    return [Unstored(name, space.content(state), code).stored for state, code in zip(states, codes, strict=True)]
+    return [PreviewObject(name, space.content(state), code).stored for state, code in zip(states, codes, strict=True)]
 
 
 def _measured(kind: ObjectKind, shown: Iterable[StoredObject]) -> dict[str, list[float]]:

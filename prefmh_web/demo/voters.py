@@ -106,7 +106,7 @@ class SimulatedVoter:
         if screen.status == "resting":
             return {"choice": "continue"}
         lease = screen.values.get("lease", "")
-        # A nudge may show the pair again that has just been answered; its vote is on the way.
+        # A notification may show the pair again that has just been answered; its vote is on the way.
         if screen.status != "pair" or lease in self.sent[-1:]:
             return None
         seconds = self.pace(self.rng)

@@ -39,11 +39,11 @@ Tokens = tuple[tuple[str, float], ...]
 _TRUE_PAIRS = 4
 _MOST_RARE = 480
 # Questions that are read to find a rare label.
-_MOST_TILTED = 8
+_MOST_READ = 8
 _PAIRS_FILE = Path(__file__).with_name("ready_pairs.tsv")
 MOST_TRUE = 2 * MOST_PAIRS + 2 * judges.REPLIES
 """Requests that `truth` makes at most."""
-MOST_REQUESTS = 8 + MOST_TRUE + _MOST_TILTED + _MOST_RARE
+MOST_REQUESTS = 8 + MOST_TRUE + _MOST_READ + _MOST_RARE
 """Requests that all three make at most."""
 ASK: judges.Messages = [{"role": "user", "content": "Write one short sentence about the sea."}]
 SEEDS = (104_729, 1_299_709, 15_485_863, 179_424_673)
@@ -164,8 +164,8 @@ def rare_label(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
     """Return whether a rare label comes at its rate, and why that could not be finished, if it could not."""
 
     def look(replies: _Replies) -> tuple[Effect, str]:
-        tilted = _tilted(replies)
-        return _by_rate(replies, *tilted) if tilted else _without_rate(replies)
+        found = _with_rare_label(replies)
+        return _by_rate(replies, *found) if found else _without_rate(replies)
 
     return _seen(endpoint, RARE_LABEL, look)
 
@@ -334,30 +334,30 @@ def _words(counted: int, found: judges.Agreement, words: str) -> tuple[Effect, s
     )
 
 
-def _tilted(replies: _Replies) -> tuple[judges.Messages, judges.Tilt] | None:
+def _with_rare_label(replies: _Replies) -> tuple[judges.Messages, judges.RareLabel] | None:
     """Return the question that tells of a label which is rare near temperature 1, and that temperature.
 
     Some servers truncate before the temperature: far from 1 that would not show.
     """
-    found: list[tuple[judges.Messages, judges.Tilt]] = []
-    for chat, _ in ready_pairs()[:_MOST_TILTED]:
+    found: list[tuple[judges.Messages, judges.RareLabel]] = []
+    for chat, _ in ready_pairs()[:_MOST_READ]:
         (listed,) = replies.told([chat])
         if not listed:
             return None
-        tilt = judges.tilt_of(listed, confined=replies.confined, coldest=_COLDEST, hottest=replies.hottest)
-        found += [] if tilt is None else [(chat, tilt)]
+        rare = judges.rare_label_of(listed, confined=replies.confined, coldest=_COLDEST, hottest=replies.hottest)
+        found += [] if rare is None else [(chat, rare)]
     return min(found, key=lambda each: abs(math.log(each[1].temperature)), default=None)
 
 
-def _by_rate(replies: _Replies, chat: judges.Messages, tilt: judges.Tilt) -> tuple[Effect, str]:
-    is_first = tilt.label == judges.LABELS[0]
+def _by_rate(replies: _Replies, chat: judges.Messages, rare: judges.RareLabel) -> tuple[Effect, str]:
+    is_first = rare.label == judges.LABELS[0]
     (asked,), found = _compared(
-        replies, [_Presentation(chat, tilt.temperature, tilt.rate if is_first else 1 - tilt.rate)]
+        replies, [_Presentation(chat, rare.temperature, rare.rate if is_first else 1 - rare.rate)]
     )
     came = asked.firsts if is_first else asked.replies - asked.firsts
     words = (
-        f"{tilt.label} came {came} times in {asked.replies} replies at temperature {tilt.temperature:.2g}; its "
-        f"log-probability says {tilt.rate * asked.replies:.1f}"
+        f"{rare.label} came {came} times in {asked.replies} replies at temperature {rare.temperature:.2g}; its "
+        f"log-probability says {rare.rate * asked.replies:.1f}"
     )
     return _words(asked.replies, found, words)
 

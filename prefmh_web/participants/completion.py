@@ -158,7 +158,7 @@ def settle_overdue() -> None:
             if outcome := outcome_due(part.voter):
                 end_of(part.voter, outcome)
                 # A page that waits for a pair shows the code.
-                sockets.nudge(sockets.voter(part.voter_id))
+                sockets.notify(sockets.voter(part.voter_id))
 
 
 def fields_of(participation: Participation, platform: Recruiter) -> dict[str, str]:

@@ -164,7 +164,7 @@ REDIS_TIMEOUT_SECONDS = _given.redis_timeout_seconds
 BROKER_TIMEOUT_SECONDS = _given.broker_timeout_seconds
 _REDIS_LAYER = {
     "BACKEND": "prefmh_web.transport.layers.RedisLayer",
-    # Publishing knows no database numbers: two installations on one Redis would nudge each other.
+    # Publishing knows no database numbers: two installations on one Redis would notify each other.
     "CONFIG": {"prefix": f"prefmh.{DATABASES['default']['NAME']}."},
 }
 _IN_PROCESS_LAYER = {"BACKEND": "prefmh_web.transport.layers.ProcessLayer"}

@@ -5,8 +5,8 @@ leaving it never ask Redis, so a Redis that is frozen or gone keeps nobody from 
 message at once; those of the others hear it from Redis, if it answers. A message may be lost, as with any layer: pages
 look again by themselves.
 
-All of an installation's messages go over one Redis channel, one subscription a process: a nudge is short, many within
-a moment are sent as one (`transport/sockets.py`), and most processes have a page that it is for.
+All of an installation's messages go over one Redis channel, one subscription a process: a notification is short, many
+within a moment are sent as one (`transport/sockets.py`), and most processes have a page that it is for.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class RedisLayer(ProcessLayer):
     """
 
     def __init__(self, prefix: str) -> None:
-        self._redis_channel = f"{prefix}nudges"
+        self._redis_channel = f"{prefix}notifications"
         # Whoever has no consumers need not tell its own messages from others'.
         self._me = ""
 

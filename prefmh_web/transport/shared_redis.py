@@ -1,4 +1,4 @@
-"""The Redis that all processes share, as this process sees it: for nudges and for counting, never for the record.
+"""The Redis that all processes share, as this process sees it: for notifications and counts, never for the record.
 
 A Redis that is frozen refuses nothing and answers nothing. Nobody who votes waits for that: a call gives up within
 `REDIS_TIMEOUT_SECONDS`, and from then on `is_out()` is true and nobody calls, until a thread has found that it answers

@@ -1,12 +1,12 @@
-"""What the application's sockets share: background work that never dies unseen, the sessions behind them, and nudges.
+"""What the application's sockets share: background work that never dies unseen, their sessions, and notifications.
 
 A socket may be opened only by a page of this very site: same host, same port. An open socket holds the session that it
 was opened with, which may have ended since; so who is signed in is asked again.
 
-A nudge says "look again", never what there is to see: losing one loses nothing. Pages join their group first and then
-read the database, so nothing falls between the two. A busy campaign stores a hundred votes a second and each of them
-nudges. From one process a group hears the first at once, and those of the next moment together: what pages do in answer
-grows with time then, and not with votes.
+A notification says "look again", never what there is to see: losing one loses nothing. Pages join their group first and
+then read the database, so nothing falls between the two. A busy campaign stores a hundred votes a second and each of
+them notifies. From one process a group hears the first at once, and those of the next moment together: what pages do in
+answer grows with time then, and not with votes.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._background: set[asyncio.Task] = set()
 
     async def join(self, *groups: str) -> None:
-        """Receive the nudges of these groups."""
+        """Receive the notifications of these groups."""
         for group in groups:
             await self.channel_layer.group_add(group, self.channel_name)
             self._joined.add(group)
 
     async def part(self, group: str) -> None:
-        """Receive the nudges of a group no more."""
+        """Receive the notifications of a group no more."""
         self._joined.discard(group)
         await self.channel_layer.group_discard(group, self.channel_name)
 
@@ -93,7 +93,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.leave()
 
     async def dispatch(self, message):
-        # Channels' own visits the database thread for every message, nudges included, to close old connections;
+        # Channels' own visits the database thread for every message, notifications included, to close old connections;
         # `database_sync_to_async` does that wherever the database is asked.
         await getattr(self, get_handler_name(message))(message)
 
@@ -212,7 +212,7 @@ async def user_now(key: str | None) -> User | AnonymousUser:
 _TOGETHER_S = 0.05
 # Boards are drawn once a second at most.
 _WATCHERS_TOGETHER_S = 0.5
-# Groups nudged a moment ago, and whether they are to be nudged again at its end.
+# Groups notified a moment ago, and whether they are to be notified again at its end.
 _quiet: dict[str, bool] = {}
 _of_quiet = threading.Lock()
 
@@ -239,14 +239,14 @@ def download(token: str) -> str:
 
 
 def session(key: str) -> str:
-    """The group of the pages of one signed-in session; a nudge tells them that it has signed out."""
+    """The group of the pages of one signed-in session; a notification tells them that it has signed out."""
     return f"session.{key}"
 
 
 def tell_share(token: str) -> Callable[[float], None]:
     """Return what tells the page of a download which share is written, once a second at most; but 1 at once.
 
-    Unlike a nudge this says what there is to see, for nothing else knows it. Losing it loses nothing.
+    Unlike a notification this says what there is to see, for nothing else knows it. Losing it loses nothing.
     """
     told_at = -math.inf
 
@@ -262,12 +262,12 @@ def tell_share(token: str) -> Callable[[float], None]:
     return tell
 
 
-def nudge(*groups: str) -> None:
+def notify(*groups: str) -> None:
     """Nudge the pages of these groups once the current transaction has committed, if it does."""
 
     # A function of its own: when a robust hook fails, Django logs its __qualname__, which a partial lacks.
     def send() -> None:
-        # Most nudges of a busy campaign join one that is on its way, and wake no other thread.
+        # Most notifications of a busy campaign join one that is on its way, and wake no other thread.
         if due := [group for group in groups if not _joins_another(group)]:
             sending = asyncio.run_coroutine_threadsafe(_send(due), _loop())
             sending.add_done_callback(_log_failure)
@@ -277,7 +277,7 @@ def nudge(*groups: str) -> None:
 
 
 def _joins_another(group: str) -> bool:
-    """True if a group was nudged a moment ago: it is nudged again at the end of that moment."""
+    """True if a group was notified a moment ago: it is notified again at the end of that moment."""
     with _of_quiet:
         is_quiet = group in _quiet
         _quiet[group] = is_quiet
@@ -319,7 +319,7 @@ def _log_failure(sending: Future[None]) -> None:
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """Return the loop that sends nudges, on a thread of its own: no voter waits for a page to be told."""
+    """Return the loop that sends notifications, on a thread of its own: no voter waits for a page to be told."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="nudges", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name="notifications", daemon=True).start()
     return loop

@@ -53,7 +53,7 @@ class VotingConsumer(LiveConsumer):
             return
         self.voter, self._is_admitted = voter, True
         self._showing, self._woken = asyncio.Lock(), asyncio.Event()
-        # First the group, then the record: what changes between the two arrives as a nudge.
+        # First the group, then the record: what changes between the two arrives as a notification.
         await self.join(sockets.voter(self.voter.pk))
         if not await self._arrive():
             await self._turn_away(NOT_ALLOWED)
@@ -89,9 +89,9 @@ class VotingConsumer(LiveConsumer):
         await self._wait_or_not(False)
 
     async def look_again(self, event):
-        """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
+        """Answer a notification: to the pages that wait for a pair, or to all pages of this person."""
         if event["group"] != sockets.voter(self.voter.pk):
-            room_of(self.voter.campaign_id).nudge()
+            room_of(self.voter.campaign_id).notify()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
         elif await self._arrive():
             await self._send_next_screen()
@@ -99,7 +99,7 @@ class VotingConsumer(LiveConsumer):
             await self._turn_away(NOT_ALLOWED)
 
     async def _turn_away(self, code: int) -> None:
-        # A nudge and a message may find the same reason at the same moment.
+        # A notification and a message may find the same reason at the same moment.
         if not self._is_closing:
             self._is_closing = True
             await self.close(code)
@@ -131,7 +131,7 @@ class VotingConsumer(LiveConsumer):
             await self._wait_or_not(screen.status not in ("pair", "resting", "done"))
 
     async def _wait_or_not(self, is_waiting: bool) -> None:
-        # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.
+        # Pages that show a pair are in no group that each vote notifies: what a vote costs does not grow with them.
         if is_waiting and not self.is_waiting:
             self.is_waiting = True
             await room_of(self.voter.campaign_id).enter(self)

@@ -8,9 +8,9 @@
 A page that shows a pair for an hour costs one small part of a statement every half minute. What is renewed runs out by
 itself, so a process that dies leaves nobody present for long.
 
-A nudge reaches one page of each campaign in a process, which asks in one look who of all that wait there has a pair.
-So a vote costs the same with ten people waiting and with a thousand. With several processes each wakes as many pages as
-there is room for; those who come too late find nothing, and wait on.
+A notification reaches one page of each campaign in a process, which asks in one look who of all that wait there has a
+pair. So a vote costs the same with ten people waiting and with a thousand. With several processes each wakes as many
+pages as there is room for; those who come too late find nothing, and wait on.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ from prefmh_web.voting.screens import is_held_up
 PRESENCE = timedelta(seconds=75)
 # Of pages that came one by one, some thirty renew together; see `consumer.HEARTBEAT_S`.
 _TOGETHER_S = 0.5
-# Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
+# Twenty notifications at once are one reason to look, and people do not see a tenth of a second.
 _LOOK_AT_MOST_EVERY_S = 0.1
-# A skipped pair returns to its person after a while, and no nudge tells when.
+# A skipped pair returns to its person after a while, and no notification tells when.
 _LOOK_AT_LEAST_EVERY_S = 10
 
 
@@ -47,7 +47,7 @@ def set_present(voter: Voter, is_present: bool) -> bool:
         False when their access has been withdrawn; nothing is noted then.
     """
     is_admitted = _note(voter.pk, timezone.now() + PRESENCE if is_present else None)
-    sockets.nudge(sockets.watchers(voter.campaign_id))
+    sockets.notify(sockets.watchers(voter.campaign_id))
     return is_admitted
 
 
@@ -103,7 +103,7 @@ def _codes(pages: dict[tuple[int, str | None], Voter]) -> dict[tuple[int, str | 
     for pk in people.keys() - here:
         if _note(pk, timezone.now() + PRESENCE):
             here.add(pk)
-    sockets.nudge(*{sockets.watchers(voter.campaign_id) for voter in people.values()})
+    sockets.notify(*{sockets.watchers(voter.campaign_id) for voter in people.values()})
     stored = sockets.contents({key for _, key in pages})
     return {(pk, key): _code(voter, pk in here, stored.get(key, {})) for (pk, key), voter in pages.items()}
 
@@ -138,12 +138,12 @@ class Page(Protocol):
 
 
 class WaitingRoom:
-    """The waiting pages of one campaign, in the order in which they came. The first one hears the nudges for all."""
+    """The waiting pages of one campaign, in the order in which they came. The first hears the notifications for all."""
 
     def __init__(self, group: str) -> None:
         self._group = group
         self._pages: dict[Page, None] = {}
-        self._nudged = asyncio.Event()
+        self._notified = asyncio.Event()
         self._changing = asyncio.Lock()
         self._server: Page | None = None
         self._serving: asyncio.Task | None = None
@@ -152,16 +152,16 @@ class WaitingRoom:
         """Wait here. What became free between the page's last look and now is found."""
         self._pages[page] = None
         await self._let_the_first_serve()
-        self.nudge()
+        self.notify()
 
     async def leave(self, page: Page) -> None:
-        """Wait no more; another page hears the nudges if this one did."""
+        """Wait no more; another page hears the notifications if this one did."""
         self._pages.pop(page, None)
         await self._let_the_first_serve()
 
-    def nudge(self) -> None:
+    def notify(self) -> None:
         """Look who has a pair now."""
-        self._nudged.set()
+        self._notified.set()
 
     async def _let_the_first_serve(self) -> None:
         # Groups are far away: others come and go before they answer. One change at a time, or two pages would serve.
@@ -175,7 +175,7 @@ class WaitingRoom:
                 self._server, self._serving = first, first.in_background(self._serve())
                 await first.join(self._group)
                 # What came while nobody heard.
-                self.nudge()
+                self.notify()
 
     async def _end_serving(self, server: Page) -> None:
         if self._serving is not None:
@@ -185,8 +185,8 @@ class WaitingRoom:
 
     async def _serve(self) -> None:
         while True:
-            await set_within(self._nudged, _LOOK_AT_LEAST_EVERY_S)
-            self._nudged.clear()
+            await set_within(self._notified, _LOOK_AT_LEAST_EVERY_S)
+            self._notified.clear()
             pages = list(self._pages)
             takers = await database_sync_to_async(_takers)(pages)
             for page in pages:

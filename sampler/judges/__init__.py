@@ -40,8 +40,8 @@ from sampler.judges.replies import Agreement as Agreement
 from sampler.judges.replies import Asked as Asked
 from sampler.judges.replies import NoDistributionError as NoDistributionError
 from sampler.judges.replies import NoPreferenceError as NoPreferenceError
+from sampler.judges.replies import RareLabel as RareLabel
 from sampler.judges.replies import RatingScale as RatingScale
-from sampler.judges.replies import Tilt as Tilt
 from sampler.judges.replies import UnparsableReplyError as UnparsableReplyError
 from sampler.judges.replies import agreement as agreement
 from sampler.judges.replies import checked_temperature as checked_temperature
@@ -56,5 +56,5 @@ from sampler.judges.replies import parse_label as parse_label
 from sampler.judges.replies import parse_rating as parse_rating
 from sampler.judges.replies import parse_yes_or_no as parse_yes_or_no
 from sampler.judges.replies import preference_for_proposal as preference_for_proposal
+from sampler.judges.replies import rare_label_of as rare_label_of
 from sampler.judges.replies import shown as shown
-from sampler.judges.replies import tilt_of as tilt_of

@@ -519,7 +519,7 @@ def fit_of(listed: Sequence[Listed], *, confined: bool, hottest: float) -> Fit |
 
 
 @dataclass(frozen=True)
-class Tilt:
+class RareLabel:
     """A label that is rare at a temperature.
 
     Args:
@@ -533,7 +533,7 @@ class Tilt:
     temperature: float
 
 
-def tilt_of(listed: Listed, *, confined: bool, coldest: float, hottest: float) -> Tilt | None:
+def rare_label_of(listed: Listed, *, confined: bool, coldest: float, hottest: float) -> RareLabel | None:
     """Return the temperature at which one label is as rare as is wanted, or nearly; None where there is none.
 
     Args:
@@ -556,7 +556,7 @@ def tilt_of(listed: Listed, *, confined: bool, coldest: float, hottest: float) -
         middle = math.sqrt(low * high)
         low, high = (low, middle) if rate(middle) > _WANTED else (middle, high)
     found = rate(high)
-    return Tilt(label, found, high) if _RAREST <= found <= _MOST else None
+    return RareLabel(label, found, high) if _RAREST <= found <= _MOST else None
 
 
 def least_rate(rare: int, replies: int, hot: float, temperature: float) -> float:

@@ -144,7 +144,7 @@ class _Walk:
     def _compare_draw(self, comparison: Comparison[Any], current: int, new: int, row: Row) -> Iterator[Difference]:
         key, config = step_key(row), self.parsed.config
         differs = partial(of_step, key, row=row)
-        if config.has_parts and not self.parsed.waits_for_seed:
+        if config.has_parts and not self.parsed.is_sealed:
             part = config.part_of(*key)
             if row["part_index"] != (expected := "" if part is None else str(part)):
                 yield differs("part_index", quoted(row["part_index"]), quoted(expected))

@@ -161,7 +161,7 @@ def compare_trials(parsed: Parsed) -> Iterator[Difference]:
         if key in seen:
             yield _of_trial(key, "the trial", "a second one", "one", row)
         seen.add(key)
-        if not parsed.waits_for_seed:
+        if not parsed.is_sealed:
             yield from _compare_trial(parsed.config.seed, declared, key, row)
         yield from _compare_answer(key, row, voted)
 

@@ -230,7 +230,7 @@ class Parsed:
     commitment: Commitment | None
 
     @property
-    def waits_for_seed(self) -> bool:
+    def is_sealed(self) -> bool:
         """Whether the seed is not told yet: nothing that was drawn from it can be drawn again."""
         return self.commitment is not None and not self.commitment.is_open
 
@@ -425,7 +425,7 @@ class Recorded(Draws):
         return (kernel.cut(rng, state), kernel) if isinstance(kernel, Suffix) else (0, None)
 
 
-class Awaited(Draws):
+class Sealed(Draws):
     """Draws as recorded, until the seed is told; whether a step can have proposed what it did shows only then."""
 
     def __init__(self, parsed: Parsed, index: States) -> None:
@@ -465,7 +465,7 @@ def opened(parsed: Parsed) -> tuple[Draws, States]:
         RecordError: the states are not what the config's space can have.
     """
     draws, index = _drawn_again(parsed)
-    return (Awaited(parsed, index) if parsed.waits_for_seed else draws), index
+    return (Sealed(parsed, index) if parsed.is_sealed else draws), index
 
 
 def _drawn_again(parsed: Parsed) -> tuple[Draws, States]:

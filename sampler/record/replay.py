@@ -107,7 +107,7 @@ def _compare_slot(parsed: Parsed, row: Row, judge: int) -> Iterator[Difference]:
     slot, asked = int(row["slot"] or -1), (config.seed, *key, config.budgets, judge)
     if not 0 <= slot < config.judges[judge].votes:
         raise ValueError(f"slot must be 0 to {config.judges[judge].votes - 1}, not {quoted(row['slot'])}")
-    if parsed.waits_for_seed:
+    if parsed.is_sealed:
         return
     side = "first" if presentations_of(*asked, config.judges[judge].order)[slot] else "second"
     if row["proposal_side"] != side:
@@ -282,7 +282,7 @@ class Replay:
     """Whether steps were added after the start."""
 
     @property
-    def waits_for_seed(self) -> bool:
+    def is_sealed(self) -> bool:
         """True while the seed is not told: starts, proposals, base ratios and uniforms are taken as recorded."""
         return self.commitment is not None and not self.commitment.is_open
 

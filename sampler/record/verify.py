@@ -161,7 +161,7 @@ def _verdicts(replay: Replay) -> str:
 
 def _draws(replay: Replay) -> Iterator[str]:
     commitment = replay.commitment
-    if replay.waits_for_seed and commitment is not None:
+    if replay.is_sealed and commitment is not None:
         yield (
             f"The seed is not told yet; its hash is {commitment.digest}. Starts, proposals, base ratios and uniforms "
             "are taken as recorded: whether they were drawn from the seed shows once the campaign has ended."

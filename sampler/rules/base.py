@@ -116,6 +116,6 @@ def accept_by_weight(log_r0: npt.ArrayLike, log_current: npt.ArrayLike, log_prop
     if np.any(np.isposinf(before)) or np.any(np.isposinf(after)):
         raise ValueError("scores must be finite")
     excluded = np.isneginf(before)
-    tilted = ratio + (after - np.where(excluded, 0.0, before))
+    weighted = ratio + (after - np.where(excluded, 0.0, before))
     certain = np.where(np.isneginf(ratio), -np.inf, 0.0)
-    return np.asarray(np.exp(np.minimum(0.0, np.where(excluded, certain, tilted))))
+    return np.asarray(np.exp(np.minimum(0.0, np.where(excluded, certain, weighted))))

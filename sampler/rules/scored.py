@@ -186,8 +186,8 @@ class ScoreConfig(UnjudgedConfig):
             likeness, hardness = self.scorers
             s = f"s: (min({likeness}, 0.7) + min((10 - {hardness}) / 9, 0.7)) / 2 of scorers"
             return f"p0(x) * s(x)^{self.beta:g}; {s}"
-        tilt = f"s(x)^{self.beta:g}" if self.form == "power" else f"exp({self.beta:g}*s(x))"
-        return f"p0(x) * {tilt}; s: the number of scorer “{self.scorers[0]}”"
+        weight = f"s(x)^{self.beta:g}" if self.form == "power" else f"exp({self.beta:g}*s(x))"
+        return f"p0(x) * {weight}; s: the number of scorer “{self.scorers[0]}”"
 
 
 class QuestConfig(UnjudgedConfig):

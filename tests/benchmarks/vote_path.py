@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 OURS = tuple(str(ROOT / package) for package in ("prefmh_web", "sampler"))
-# Of nudges: a moment later, no group waits for the rest of one that was sent before.
+# Of notifications: a moment later, no group waits for the rest of one that was sent before.
 _QUIET_S = 1.5
 _WARM_VOTES = 3
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")

@@ -192,8 +192,8 @@ def test_the_board_of_a_deactivated_account_or_an_old_password_closes(live_site,
     with board(live_site, campaign, browser_of(researcher)) as socket:
         socket.recv(timeout=10)
         type(researcher).objects.filter(pk=researcher.pk).update(**change)
-        # Whatever makes the board look again; without a nudge it does so every ten seconds.
-        sockets.nudge(sockets.watchers(campaign.pk))
+        # Whatever makes the board look again; without a notification it does so every ten seconds.
+        sockets.notify(sockets.watchers(campaign.pk))
         assert closing_code(socket) == 4401
 
 

@@ -54,7 +54,7 @@ def lease_in(screen: str) -> str | None:
 
 
 def recv_until(socket, is_wanted: Callable[[str], object], seconds: float = 15) -> str:
-    """Read screens until one is as wanted: a nudge may show the one before once more."""
+    """Read screens until one is as wanted: a notification may show the one before once more."""
     while not is_wanted(screen := socket.recv(timeout=seconds)):
         pass
     return screen
@@ -144,7 +144,7 @@ def test_of_those_who_wait_the_first_come_is_served(lonely, live_site):
         people = [pages.enter_context(open_socket(live_site.url, path, cookies_after_joining(link))) for _ in range(6)]
         lease = lease_in(people[0].recv(timeout=10))
         assert [lease_in(page.recv(timeout=10)) for page in people[1:]] == [None] * 5
-        # Each skips: the pair goes round in the order in which they came, and whoever hears the nudges for all leaves.
+        # Each skips: the pair goes round in the order in which they came. Who hears the notifications for all leaves.
         for page, waits_longest in pairwise(people):
             send(page, lease=lease, choice="skip")
             lease = lease_in(recv_until(waits_longest, lease_in))

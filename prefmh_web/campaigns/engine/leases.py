@@ -157,7 +157,7 @@ def answer(
         is_kept = may_count or keeps_late is None or keeps_late()
         vote = transitions.cast_vote(lease.comparison, given, lease) if is_kept else None
         if vote is None or not vote.counted:
-            # A counted vote nudges; this one has only given its place back.
+            # A counted vote notifies; this one has only given its place back.
             dispatch.place_returned(voter.campaign_id)
     if voter.resting:
         wake(voter)
@@ -186,7 +186,7 @@ def orphan(voter: Voter, grace: timedelta = ORPHAN_GRACE) -> None:
     """A page of this person is gone: their place goes back soon, unless one comes back or is open still."""
     _orphan(Lease.objects.filter(voter=voter), grace)
     # Another page of the same person, should there be one, adopts the pair again.
-    sockets.nudge(sockets.voter(voter.pk))
+    sockets.notify(sockets.voter(voter.pk))
 
 
 def adopt(voter: Voter) -> None:

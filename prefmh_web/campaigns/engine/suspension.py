@@ -123,7 +123,7 @@ def end_chain(comparison_id: int, words: str) -> None:
         _demand_suspended(comparison)
         Chain.objects.filter(pk=comparison.chain_id).update(ended_at=timezone.now())
         _note(comparison, Event.Kind.CHAIN_ENDED, words=words)
-        sockets.nudge(sockets.watchers(campaign.pk))
+        sockets.notify(sockets.watchers(campaign.pk))
         transitions.finish_if_done(campaign)
 
 
@@ -142,7 +142,7 @@ def _suspend(comparison: Comparison, cause: Comparison.Suspended, count: int) ->
     comparison.suspended_at, comparison.suspended_for, comparison.is_askable = timezone.now(), cause, False
     comparison.save(update_fields=["suspended_at", "suspended_for", "is_askable"])
     _note(comparison, Event.Kind.STEP_SUSPENDED, cause=cause, count=count)
-    sockets.nudge(sockets.watchers(comparison.chain.campaign_id))
+    sockets.notify(sockets.watchers(comparison.chain.campaign_id))
 
 
 def _demand_suspended(comparison: Comparison) -> None:

@@ -94,7 +94,7 @@ def remove_member(member: Membership) -> None:
     with transaction.atomic():
         if Membership.objects.filter(pk=member.pk).delete()[0]:
             events.note(member.campaign_id, events.Kind.MEMBER_REMOVED, said={"role": member.role})
-        sockets.nudge(sockets.watchers(member.campaign_id))
+        sockets.notify(sockets.watchers(member.campaign_id))
 
 
 def invite(campaign: Campaign, *, is_single_use: bool = False) -> Invitation:
@@ -174,6 +174,6 @@ def demand_no_panel(campaign: Campaign) -> None:
 def _withdraw(people: QuerySet[Voter]) -> None:
     ids = list(people.filter(removed_at__isnull=True).values_list("pk", flat=True))
     people.filter(pk__in=ids).update(removed_at=timezone.now())
-    sockets.nudge(*map(sockets.voter, ids))
+    sockets.notify(*map(sockets.voter, ids))
     # After the commit: whoever returns a lease locks its comparison, which nobody does while holding a voter.
     transaction.on_commit(lambda: leases.withdraw(ids), robust=True)

@@ -98,7 +98,7 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
         for change in changed:
             events.note(locked.pk, events.Kind.CONFIG_CHANGED, by, change.told())
     campaign.refresh_from_db()
-    sockets.nudge(sockets.watchers(campaign.pk))
+    sockets.notify(sockets.watchers(campaign.pk))
 
 
 def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str = "") -> None:
@@ -313,7 +313,7 @@ def _store(campaign: Campaign, tuning: dict[str, Any]) -> bool:
             return False
         for chain in campaign.chains.filter(step__gte=campaign.warm_up, step__lt=F("length")):
             dispatch.propose(chain)
-        sockets.nudge(sockets.watchers(campaign.pk))
+        sockets.notify(sockets.watchers(campaign.pk))
     return True
 
 

@@ -56,7 +56,7 @@ def begin(campaign: Campaign) -> None:
 def note(campaign: Campaign, **columns: object) -> None:
     """Write of a draft how its start is getting on, and show it on its page."""
     Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(**columns)
-    sockets.nudge(sockets.watchers(campaign.pk))
+    sockets.notify(sockets.watchers(campaign.pk))
 
 
 def examined(campaign: Campaign) -> Models:
@@ -405,4 +405,4 @@ def _tell(campaign: Campaign, progress: str) -> None:
     """Show on the page of a draft that is being started how far that is."""
     starting = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT, starting_since__isnull=False)
     if starting.update(start_progress=progress[:200]):
-        sockets.nudge(sockets.watchers(campaign.pk))
+        sockets.notify(sockets.watchers(campaign.pk))

@@ -158,7 +158,7 @@ def try_again(campaign: Campaign, *, accepting: bool = False) -> int:
             comparisons.update(Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True))
         for comparison in comparisons:
             dispatch.judge(comparison)
-        sockets.nudge(sockets.watchers(campaign.pk))
+        sockets.notify(sockets.watchers(campaign.pk))
     return len(turns) + going_on
 
 
@@ -231,7 +231,7 @@ class _Batch:
         keys |= sql.take([_row(each, self._owner) for each in claims[len(keys) :]])
         for claim in claims:
             claim.turn = keys[claim.wanted]
-        sockets.nudge(*{sockets.watchers(claim.campaign.pk) for claim in claims})
+        sockets.notify(*{sockets.watchers(claim.campaign.pk) for claim in claims})
         return claims
 
     def _claim(self, wanted: Wanted, before: Turn | None) -> Taken | None:
@@ -283,7 +283,7 @@ class _Batch:
                 judge, endpoint, has_cap = sql.read_all((sql.OF_JUDGE, sql.OF_ENDPOINT), row)
                 if reason := judges.drift(campaign, judge, endpoint):
                     judges.stop(judge, reason)
-                    sockets.nudge(sockets.watchers(campaign.pk))
+                    sockets.notify(sockets.watchers(campaign.pk))
                 else:
                     self._judges[judge_id] = judge, endpoint, bool(has_cap), judges.accepted_rows(judge)
         return self._judges[judge_id]

@@ -218,7 +218,7 @@ def _rest(campaign: Campaign, which: Q, seconds: float, reason: str) -> None:
     Chain.objects.filter(which, pk__in=unopened_chains().filter(campaign=campaign)).update(
         claimed_until=timezone.now() + timedelta(seconds=seconds), texts_claimed=0, waits_because=reason[:300]
     )
-    sockets.nudge(sockets.watchers(campaign.pk))
+    sockets.notify(sockets.watchers(campaign.pk))
 
 
 def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Sequence[sampler.Comparison[Any]]:

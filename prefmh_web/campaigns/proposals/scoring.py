@@ -94,7 +94,7 @@ def measure(campaign_id: int) -> None:
             states = _unmeasured(campaign).filter(pk__in=keys[first : first + _MEASURED_AT_ONCE])
             rows = [Measured(state=state, numbers=objects.numbers_of(campaign, state)) for state in states]
             Measured.objects.bulk_create(rows, ignore_conflicts=True)
-            sockets.nudge(sockets.watchers(campaign.pk))
+            sockets.notify(sockets.watchers(campaign.pk))
     finally:
         _measuring.discard(campaign_id)
     if len(keys) == _MEASURED_A_TASK:
@@ -146,12 +146,12 @@ def _score_batch(campaign: Campaign, scorer: CampaignScorer) -> bool:
     except ScorerError as error:
         logger.warning("a scorer fails: %s", error, extra={"campaign": campaign.pk})
         CampaignScorer.objects.filter(pk=scorer.pk).update(stopped_because=str(error)[:500])
-        sockets.nudge(sockets.watchers(campaign.pk))
+        sockets.notify(sockets.watchers(campaign.pk))
         return False
     # Somebody whose claim ran out may have stored the same ones.
     rows = [_row(campaign, state, scorer, answer) for state, answer in zip(states, answers, strict=True)]
     Score.objects.bulk_create(rows, ignore_conflicts=True)
-    sockets.nudge(sockets.watchers(campaign.pk))
+    sockets.notify(sockets.watchers(campaign.pk))
     return True
 
 
@@ -183,7 +183,7 @@ def _go_on(campaign: Campaign) -> None:
 
 def _steps_ready(campaign: Campaign) -> Iterator[int]:
     """Yield the keys of a campaign's open steps whose objects have all their numbers."""
-    scorers = started_campaign(campaign).config.awaited_scorers
+    scorers = started_campaign(campaign).config.rule_scorers
     if not scorers:
         return
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)

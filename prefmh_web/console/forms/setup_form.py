@@ -30,7 +30,7 @@ from prefmh_web.config import CampaignConfig
 from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.lists import FILE, MOST_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
-from prefmh_web.console.preview import OF_NOISE, Unstored, sample
+from prefmh_web.console.preview import OF_NOISE, PreviewObject, sample
 from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -188,7 +188,7 @@ class _List(Declared):
     )
 
 
-SAMPLES: dict[str, tuple[Unstored, ...]] = {
+SAMPLES: dict[str, tuple[PreviewObject, ...]] = {
     "catalog": tuple(sample(each) for each in OBJECT_KINDS),
     "texts": (sample("texts"),),
     "model-texts": (sample("texts", 1),),
@@ -267,7 +267,7 @@ class SetupForm(SchemaForm):
         """Words to begin a prompt with."""
         return PRESETS
 
-    def samples_of(self, path: str, kind: str) -> Sequence[Unstored]:
+    def samples_of(self, path: str, kind: str) -> Sequence[PreviewObject]:
         if path != "space":
             return (sample(kind),)
         return SAMPLES[kind]

@@ -279,7 +279,7 @@ def preview_prompt(request: SignedInRequest, campaign_id: int | None = None) -> 
 
 
 @common.get_page
-def unstored_picture(request: HttpRequest, signed: str) -> HttpResponse:
+def preview_picture(request: HttpRequest, signed: str) -> HttpResponse:
     """Send the picture of an object whose address a page of ours has made."""
     try:
         found = preview.read(signed)

@@ -35,7 +35,7 @@ class Command(BaseCommand):
                 f"{summary}: {len(found.differences)} difference{pluralize(len(found.differences))}.", returncode=1
             )
         self.stdout.write(self.style.SUCCESS(f"{summary}: all agree."))
-        if found.waits_for_seed:
+        if found.is_sealed:
             self.stdout.write("Draws wait for the seed, which the record tells once the campaign has ended.")
 
     def _replay(self, export: str) -> sampler.Replay:

@@ -199,7 +199,7 @@ def test_chains_with_linear_scores_stay_in_their_normal_law():
 FRESH = 0.1
 
 
-class TiltedByLength(Suffix):
+class WeightedByLength(Suffix):
     """A deliberately wrong kernel: cuts over the limit with the ratio n / n' of cuts over the length."""
 
     def log_r0(self, state, proposal):
@@ -222,7 +222,7 @@ def unbalanced_stories(suffixes, budgets):
 def test_the_paper_s_mixture_keeps_the_target_and_a_ratio_that_does_not_go_with_the_cut_does_not(budgets):
     texts = texts_of("ragged")
     assert unbalanced_stories(Suffix(texts, "limit"), budgets) < 1e-12
-    assert unbalanced_stories(TiltedByLength(texts, "limit"), budgets) > 1e-4
+    assert unbalanced_stories(WeightedByLength(texts, "limit"), budgets) > 1e-4
     assert unbalanced_stories(FreeOfLength(texts, "length"), budgets) > 1e-4
 
 
@@ -296,11 +296,11 @@ def measured(length, ratio):
                 written = math.exp(log_p(y, cut)) / length(x)
                 matrix[a, b] += written * accepted(ratio(x, y, cut), REWARDS[a], REWARDS[b])
     matrix += np.diag(1 - matrix.sum(axis=1))
-    tilt = np.exp(REWARDS / BETA)
+    weight = np.exp(REWARDS / BETA)
     p0 = np.exp([log_p(state) for state in WRITINGS])
-    law, tilt_alone = p0 * tilt / (p0 @ tilt), tilt / tilt.sum()
+    law, weight_alone = p0 * weight / (p0 @ weight), weight / weight.sum()
     visited = stationary(matrix)
-    return imbalance(law, matrix), total_variation(visited, law), total_variation(visited, tilt_alone)
+    return imbalance(law, matrix), total_variation(visited, law), total_variation(visited, weight_alone)
 
 
 def accepted(log_r0, before, after):

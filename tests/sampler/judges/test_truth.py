@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sampler.judges import REPLIES, Asked, agreement, fit_of, label_preference, least_rate, tilt_of
+from sampler.judges import REPLIES, Asked, agreement, fit_of, label_preference, least_rate, rare_label_of
 
 # Of the likelier label, in as many presentations each.
 ALIKE, SPREAD = (0.83,), (0.83, 0.76, 0.7, 0.65)
@@ -104,19 +104,19 @@ def test_a_server_that_samples_a_rare_label_plainly_is_seldom_said_to_do_otherwi
     assert shares((rate,), (rate,), 1000)[1] <= 1 / 1000
 
 
-class TestTilt:
+class TestRareLabel:
     def test_the_temperature_makes_a_label_as_rare_as_is_wanted(self):
         listed = [("A", math.log(0.7)), ("B", math.log(0.1)), ("x", math.log(0.2))]
-        tilt = tilt_of(listed, confined=True, coldest=0.1, hottest=2.0)
-        assert tilt.label == "B"
-        assert tilt.rate == pytest.approx(0.045, abs=1e-6)
-        assert 1 / (1 + math.exp(math.log(7) / tilt.temperature)) == pytest.approx(tilt.rate)
+        rare = rare_label_of(listed, confined=True, coldest=0.1, hottest=2.0)
+        assert rare.label == "B"
+        assert rare.rate == pytest.approx(0.045, abs=1e-6)
+        assert 1 / (1 + math.exp(math.log(7) / rare.temperature)) == pytest.approx(rare.rate)
 
     @pytest.mark.parametrize(
         "listed", [[], [("A", -0.1)], [("A", math.log(0.5)), ("B", math.log(0.4999))], [("A", -1e-9), ("B", -30.0)]]
     )
     def test_where_no_label_is_rare_enough_or_too_rare_there_is_none(self, listed):
-        assert tilt_of(listed, confined=True, coldest=0.1, hottest=2.0) is None
+        assert rare_label_of(listed, confined=True, coldest=0.1, hottest=2.0) is None
 
 
 class TestWithoutLogProbabilities:

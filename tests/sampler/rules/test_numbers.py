@@ -124,7 +124,7 @@ def test_numbers_below_0_are_refused_by_powers_only():
 RATINGS = np.array([3.0, 7.5, 5.0, 9.0, 1.0])
 SHARES = RATINGS / 10
 # A rule, the number of each object of a catalog, and the log of what p0 is multiplied by.
-TILTED = {
+WEIGHTED = {
     "joint ratings": (sampler.PointwiseConfig(form="joint"), RATINGS, RATINGS / 10),
     "difference of ratings": (sampler.PointwiseConfig(form="difference"), RATINGS, RATINGS),
     "power of ratings": (sampler.PointwiseConfig(form="power"), RATINGS, 30 * np.log(RATINGS)),
@@ -148,12 +148,12 @@ def chain_of(rule, numbers):
     return transitions_of(q, accepted)
 
 
-@pytest.mark.parametrize("name", TILTED)
+@pytest.mark.parametrize("name", WEIGHTED)
 def test_a_rule_by_numbers_keeps_its_own_law_and_no_other(name):
-    rule, numbers, _ = TILTED[name]
+    rule, numbers, _ = WEIGHTED[name]
     chain = chain_of(rule, numbers)
-    for other, (_, _, tilt) in TILTED.items():
-        unbalanced = imbalance(target(LOPSIDED.log_p0, tilt[None]), chain)
+    for other, (_, _, weight) in WEIGHTED.items():
+        unbalanced = imbalance(target(LOPSIDED.log_p0, weight[None]), chain)
         assert unbalanced < 1e-12 if other == name else unbalanced > 1e-3
 
 
