@@ -116,13 +116,13 @@ class Question(Declared):
         low, high = self.eligible_from, self.eligible_to
         if low is not None and high is not None and low > high:
             yield "Nobody is eligible: the range ends before it begins."
-        if self.is_last and (self.is_gate or self.places):
+        if self.is_last and (self.is_screening or self.places):
             yield "Who can take part is settled before the votes. Ask this question before them."
-        if (self.is_gate or self.places) and not self.is_required:
+        if (self.is_screening or self.places) and not self.is_required:
             yield "Who can take part depends on this answer, so it must be required."
 
     @property
-    def is_gate(self) -> bool:
+    def is_screening(self) -> bool:
         """True if who can take part depends on the answer itself."""
         return bool(self.eligible) or (self.eligible_from, self.eligible_to) != (None, None)
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from prefmh_web.endpoints import limits, loop
 from prefmh_web.endpoints.client import Client, Reply
 from prefmh_web.endpoints.errors import AddressRefused, EndpointError, MinuteFull, NeedsAttention, TryLater
-from prefmh_web.endpoints.limits import Gate
+from prefmh_web.endpoints.limits import RequestLimits
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.endpoints.servers import Question
@@ -78,37 +78,37 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]], admitted: Admitt
     """
     if not jobs:
         return Called(())
-    gate = limits.gate_of(endpoint)
+    request_limits = limits.request_limits_of(endpoint)
     try:
-        as_usual = gate.circuit.admit(f"the endpoint {endpoint.name}")
+        as_usual = request_limits.circuit.admit(f"the endpoint {endpoint.name}")
     except TryLater as error:
         return Called((error,) * len(jobs))
-    permit = gate.permit if endpoint.is_limited_a_minute else None
+    minute_limit = request_limits.within_minute if endpoint.is_limited_a_minute else None
     try:
-        client = Client(endpoint, permit, admitted)
-        outcomes = await _side_by_side(client, gate, jobs, one_by_one=not as_usual)
+        client = Client(endpoint, minute_limit, admitted)
+        outcomes = await _side_by_side(client, request_limits, jobs, one_by_one=not as_usual)
     except AddressRefused as error:
-        gate.passed((), 0, error, was_usual=as_usual)
+        request_limits.passed((), 0, error, was_usual=as_usual)
         return Called((error,) * len(jobs))
     except BaseException:
         # A fault of ours, or it was cancelled: a trial is for the next caller.
         if not as_usual:
-            gate.circuit.release()
+            request_limits.circuit.release()
         raise
     found = Called(outcomes)
     failure = _what_failed(found.errors, has_asked=bool(client.calls))
-    gate.passed(client.calls, client.unparsable, failure, was_usual=as_usual)
+    request_limits.passed(client.calls, client.unparsable, failure, was_usual=as_usual)
     return found
 
 
 async def _side_by_side(
-    client: Client, gate: Gate, jobs: Sequence[Job[Result]], *, one_by_one: bool
+    client: Client, request_limits: RequestLimits, jobs: Sequence[Job[Result]], *, one_by_one: bool
 ) -> tuple[Result | EndpointError, ...]:
     stopped: list[TryLater] = []
 
     async def run(job: Job[Result]) -> Result | EndpointError:
         try:
-            async with gate.place():
+            async with request_limits.semaphore():
                 return stopped[0] if stopped else await job(client)
         except TryLater as error:
             stopped.append(error)

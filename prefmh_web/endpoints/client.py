@@ -55,7 +55,7 @@ _TO_CLOSE_S = 1.0
 _sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = weakref.WeakKeyDictionary()
 
 Answer = TypeVar("Answer")
-Permit = Callable[[int], Awaitable[Callable[[int], None]]]
+MinuteLimit = Callable[[int], Awaitable[Callable[[int], None]]]
 """Returns once a request of about so many tokens may be sent; what it returns takes their true number."""
 
 
@@ -109,7 +109,7 @@ class Client:
 
     Args:
         endpoint: need not be stored.
-        permit: what each request waits for, where the endpoint has limits a minute.
+        minute_limit: what each request waits for, where the endpoint has limits a minute.
         admitted: whose replies to questions count; anybody's if None.
 
     Raises:
@@ -117,9 +117,9 @@ class Client:
     """
 
     def __init__(
-        self, endpoint: Endpoint, permit: Permit | None = None, admitted: replies.Admitted | None = None
+        self, endpoint: Endpoint, minute_limit: MinuteLimit | None = None, admitted: replies.Admitted | None = None
     ) -> None:
-        self.endpoint, self._permit, self._admitted = endpoint, permit, admitted
+        self.endpoint, self._minute_limit, self._admitted = endpoint, minute_limit, admitted
         self.calls: list[Call] = []
         # Replies that were neither label nor rating.
         self.unparsable = 0
@@ -212,7 +212,7 @@ class Client:
         """
         if self._watch is not None and self._watch.is_stopped:
             raise Stopped("it was stopped")
-        settle = None if self._permit is None else await self._permit(tokens)
+        settle = None if self._minute_limit is None else await self._minute_limit(tokens)
         began, used, failure = time.monotonic(), (0, 0), None
         headers: Mapping[str, str] = {}
         try:

@@ -1,10 +1,10 @@
 """What stands between a call and its server, in the memory of this process: circuit, places, limits a minute, counts.
 
-    gate_of    the gate of an endpoint: of its model on its server as they are named now
-    flush      writes what gates have counted, and how their circuits stand, into the database
-    tallied    the calls of a block of code together: what a campaign's turn or its proposals took
+    request_limits_of    the limits of an endpoint: of its model on its server as they are named now
+    flush                writes what limits have counted, and how their circuits stand, into the database
+    tallied              the calls of a block of code together: what a campaign's turn or its proposals took
 
-All of a gate happens on the loop on which servers are asked (`loop.py`); `flush` takes what has gathered from any
+All of this happens on the loop on which servers are asked (`loop.py`); `flush` takes what has gathered from any
 thread that has the database. Processes that share a server share it as connections share a line. It does not matter for
 what is sampled: which votes there are never depends on when they are asked for.
 """
@@ -320,7 +320,7 @@ def _pause(error: TryLater, failures: int) -> float:
     return min(FIRST_PAUSE_S * 2.0 ** min(too_many, 30), LONGEST_PAUSE_S)
 
 
-class Gate:
+class RequestLimits:
     """All that this process knows of one endpoint.
 
     Args:
@@ -343,7 +343,7 @@ class Gate:
         return self.limit.now(self.endpoint.concurrency) - self.limit.under_way
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    async def semaphore(self) -> AsyncIterator[None]:
         """Hold a place for one request at a time, which is waited for in a line."""
         if not self._line and self.room() > 0:
             self.limit.begin()
@@ -390,7 +390,7 @@ class Gate:
         needed = count * min(math.ceil(self._tokens), rates.tokens)
         return count <= rates.requests and needed <= rates.tokens and not self._minute.wait(rates, count, needed)
 
-    async def permit(self, tokens: int) -> Callable[[int], None]:
+    async def within_minute(self, tokens: int) -> Callable[[int], None]:
         """Return once a request of about so many tokens may be sent in this minute.
 
         Returns:
@@ -464,27 +464,27 @@ class Gate:
         Endpoint.objects.filter(pk=self.endpoint.pk).update(failures=circuit.failures, open_until=until, **seen)
 
 
-_gates: dict[tuple[int, str, str], Gate] = {}
+_request_limits: dict[tuple[int, str, str], RequestLimits] = {}
 
 
-def gate_of(endpoint: Endpoint) -> Gate:
-    """Return the gate of an endpoint, which knows its row as it is now."""
+def request_limits_of(endpoint: Endpoint) -> RequestLimits:
+    """Return the limits of an endpoint, which knows its row as it is now."""
     which = endpoint.pk, endpoint.base_url, endpoint.model
-    if (gate := _gates.get(which)) is None:
-        gate = _gates[which] = Gate(endpoint)
-    gate.endpoint = endpoint
-    return gate
+    if (request_limits := _request_limits.get(which)) is None:
+        request_limits = _request_limits[which] = RequestLimits(endpoint)
+    request_limits.endpoint = endpoint
+    return request_limits
 
 
 def flush() -> None:
-    """Write what all gates have gathered."""
-    for gate in list(_gates.values()):
-        gate.flush()
+    """Write what all limits have gathered."""
+    for request_limits in list(_request_limits.values()):
+        request_limits.flush()
 
 
 def forget() -> None:
     """Forget all that was found."""
-    _gates.clear()
+    _request_limits.clear()
 
 
 os.register_at_fork(after_in_child=forget)

@@ -64,7 +64,7 @@ from prefmh_web.endpoints.errors import (
     Unable,
     Unreachable,
 )
-from prefmh_web.endpoints.limits import gate_of
+from prefmh_web.endpoints.limits import request_limits_of
 from prefmh_web.endpoints.models import Endpoint, EndpointTest, as_it_was
 from prefmh_web.endpoints.replies import Identity, storable
 from prefmh_web.endpoints.servers import Dialect, Question, dialect_of_host
@@ -132,7 +132,7 @@ def probe(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
 
     A resting circuit is no obstacle: who presses the button has often just mended the server.
     """
-    gate_of(endpoint).circuit.release()
+    request_limits_of(endpoint).circuit.release()
     found = called(call(endpoint, [_tried]))
     seen, failure = (found.results[0] if found.results else []), found.failure
     if not isinstance(failure, MinuteFull | CircuitOpen | Stopped):

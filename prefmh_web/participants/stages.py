@@ -119,8 +119,8 @@ class Questions(StagePage):
         at = timezone.now().isoformat()
         # Repeated after a page was lost, the first answers hold.
         part.answers = {name: {"answer": answer, "at": at} for name, answer in given.items()} | part.answers
-        gates = [question for question in self._questions(protocol) if question.is_gate]
-        is_eligible = all(question.admits(given[question.name]) for question in gates)
+        screening = [question for question in self._questions(protocol) if question.is_screening]
+        is_eligible = all(question.admits(given[question.name]) for question in screening)
         return Result() if is_eligible else Result(Outcome.NOT_ELIGIBLE)
 
     def _questions(self, protocol: Protocol) -> Sequence[Question]:

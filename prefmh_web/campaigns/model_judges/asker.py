@@ -31,7 +31,7 @@ from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.turns import Answered, Taken, Wanted
 from prefmh_web.campaigns.models import Judge
 from prefmh_web.endpoints import limits, loop
-from prefmh_web.endpoints.limits import gate_of
+from prefmh_web.endpoints.limits import request_limits_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import publishing
@@ -141,7 +141,7 @@ class Asker:
             pass
         # What processes have reserved may have ended as sent in this minute.
         for endpoint, requests in reserved:
-            gate_of(endpoint).count_as_spent(requests)
+            request_limits_of(endpoint).count_as_spent(requests)
         flushed = renewed = time.monotonic()
         while not (self._is_over and not self._asking and not self._answered):
             await self._look_up()
@@ -268,10 +268,10 @@ class Asker:
 
 def _has_room(whose: _Whose, promised: float) -> bool:
     """Say whether another turn may be claimed where so many requests are promised already."""
-    gate = gate_of(whose.endpoint)
-    if promised > 0 and promised + whose.requests > gate.limit.now(whose.endpoint.concurrency):
+    request_limits = request_limits_of(whose.endpoint)
+    if promised > 0 and promised + whose.requests > request_limits.limit.now(whose.endpoint.concurrency):
         return False
-    return gate.has_minute(round(whose.requests), unsent=round(promised) - gate.limit.under_way)
+    return request_limits.has_minute(round(whose.requests), unsent=round(promised) - request_limits.limit.under_way)
 
 
 async def answered(taken: Taken) -> Answered:

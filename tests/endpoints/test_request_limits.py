@@ -22,7 +22,7 @@ from prefmh_web.endpoints.errors import (
     Stopped,
     Unreachable,
 )
-from prefmh_web.endpoints.limits import FIRST_PAUSE_S, Circuit, gate_of
+from prefmh_web.endpoints.limits import FIRST_PAUSE_S, Circuit, request_limits_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect, Question
 from tests.endpoints.conftest import PAIR
@@ -230,19 +230,19 @@ class TestMinute:
 
     def test_what_a_process_that_has_ended_may_have_sent_counts(self, scripted, script: Script, impatient):
         scripted.requests_a_minute = 5
-        gate_of(scripted).count_as_spent(3)
+        request_limits_of(scripted).count_as_spent(3)
         assert len(ask(scripted, 5).given) == 2
 
     def test_a_turn_is_not_begun_where_the_minute_has_no_room_for_it(self, scripted):
         scripted.requests_a_minute = 5
-        gate = gate_of(scripted)
-        assert gate.has_minute(5, unsent=0)
-        assert not gate.has_minute(3, unsent=3)
+        request_limits = request_limits_of(scripted)
+        assert request_limits.has_minute(5, unsent=0)
+        assert not request_limits.has_minute(3, unsent=3)
         # What could never be sent at once begins in an empty minute.
-        assert gate.has_minute(9, unsent=0)
+        assert request_limits.has_minute(9, unsent=0)
         ask(scripted)
-        assert gate.has_minute(4, unsent=0)
-        assert not gate.has_minute(5, unsent=0)
+        assert request_limits.has_minute(4, unsent=0)
+        assert not request_limits.has_minute(5, unsent=0)
 
 
 class TestUsage:
