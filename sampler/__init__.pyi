@@ -68,7 +68,7 @@ from .experiments.options import Experiment as Experiment
 from .experiments.options import ExperimentMethod as ExperimentMethod
 from .experiments.options import ExperimentOptions as ExperimentOptions
 from .experiments.options import OptionError as OptionError
-from .experiments.options import Place as Place
+from .experiments.options import StateKey as StateKey
 from .experiments.options import TournamentSlot as TournamentSlot
 from .experiments.options import kept_steps as kept_steps
 from .experiments.options import planned_scores as planned_scores

@@ -275,11 +275,11 @@ def ask_many(plan: Plan[State], positions: Sequence[Position[State]]) -> list[Co
     proposals: dict[int, Proposal[State]] = {}
     kernels = {id(kernel): kernel for kernel in map(partial(_kernel_after, plan), positions)}
     for kernel in kernels.values():
-        mine = [place for place, each in enumerate(positions) if _kernel_after(plan, each) is kernel]
-        asked = [positions[place] for place in mine]
+        mine = [index for index, each in enumerate(positions) if _kernel_after(plan, each) is kernel]
+        asked = [positions[index] for index in mine]
         rngs = [stream(plan.seed, each.chain, each.step + 1, Purpose.PROPOSAL) for each in asked]
         proposals |= dict(zip(mine, propose_many(kernel, rngs, [each.state for each in asked]), strict=True))
-    return [_compare(plan, position, proposals[place]) for place, position in enumerate(positions)]
+    return [_compare(plan, position, proposals[index]) for index, position in enumerate(positions)]
 
 
 def _kernel_after(plan: Plan[State], position: Position[State]) -> Kernel[State]:

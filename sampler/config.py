@@ -175,7 +175,7 @@ class ChainConfig(Sparse):
         return isinstance(self.kernel, WalkConfig) and self.kernel.has_parts
 
     def part_of(self, chain: int, step: int) -> int | None:
-        """Return which of several lengths a step walks, by its place in the config; None where there are no parts.
+        """Return which of several lengths a step walks, by its index in the config; None where there are no parts.
 
         It is drawn before anything else of the step, so neither the state nor the model is needed.
         """
@@ -241,7 +241,7 @@ class ChainConfig(Sparse):
         model: LanguageModel | None = None,
         walk_length: int | None = None,
     ) -> Plan[Any]:
-        """Return the plan of this config; states are places in the catalog, or what the space generates.
+        """Return the plan of this config; states are indices in the catalog, or what the space generates.
 
         Args:
             catalog: the objects, for a config whose space is a catalog.
@@ -408,10 +408,10 @@ def _path(loc: tuple[int | str, ...], data: object) -> list[str]:
     """Return pydantic's `loc` without the kinds that it names wherever a kind decides what may follow."""
     path: list[str] = []
     named: object = None
-    for place, part in enumerate(loc):
+    for index, part in enumerate(loc):
         if isinstance(data, Mapping):
             # A field may be called like its parent's kind, which is named once, before it: `pairs`, or one not allowed.
-            is_field = data is named or (part in data and place == len(loc) - 1)
+            is_field = data is named or (part in data and index == len(loc) - 1)
             if part == data.get("kind") and not is_field:
                 named = data
                 continue

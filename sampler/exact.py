@@ -294,7 +294,7 @@ def estimate(
     *,
     burn_in: int = 0,
     votes_each: int | None = None,
-    place_pay: float | None = None,
+    full_pay: float | None = None,
     seconds_a_vote: float = SECONDS_A_VOTE,
 ) -> Estimate:
     """Return what a campaign takes whose questions people answer.
@@ -304,7 +304,7 @@ def estimate(
         budgets: N_i of each judge. Each of its votes on a pair is another person's, so at least max N_i people are
             needed.
         votes_each: after so many votes somebody's part is complete; None for no limit.
-        place_pay: for each part that is complete; None where it is not known.
+        full_pay: for each part that is complete; None where it is not known.
         seconds_a_vote: of somebody in the middle.
 
     Raises:
@@ -326,7 +326,7 @@ def estimate(
         burn_in_votes=None if a_step is None else chains * min(burn_in, steps) * a_step,
         hours=wanted * seconds_a_vote / 3600,
         people=people,
-        money=None if people is None or place_pay is None else people * place_pay,
+        money=None if people is None or full_pay is None else people * full_pay,
     )
 
 

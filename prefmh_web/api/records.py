@@ -144,14 +144,14 @@ def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[Stretch | None, bool]:
         )
     if wanted.chain_index is not None and chain != wanted.chain_index:
         raise HttpError(422, "cursor: it is of another chain; leave it out, or ask for that one.")
-    open_to = sorted(place for place in snapshot.steps if place >= chain and wanted.chain_index in (None, place))
-    ahead = [(place, after if place == chain else -1) for place in open_to]
-    left = [(place, done) for place, done in ahead if done < snapshot.steps[place]]
+    open_to = sorted(index for index in snapshot.steps if index >= chain and wanted.chain_index in (None, index))
+    ahead = [(index, after if index == chain else -1) for index in open_to]
+    left = [(index, done) for index, done in ahead if done < snapshot.steps[index]]
     if not left:
         return None, True
-    place, done = left[0]
-    last = min(done + wanted.limit, snapshot.steps[place])
-    return Stretch(place, done, last), len(left) == 1 and last == snapshot.steps[place]
+    index, done = left[0]
+    last = min(done + wanted.limit, snapshot.steps[index])
+    return Stretch(index, done, last), len(left) == 1 and last == snapshot.steps[index]
 
 
 def _position(wanted: PageIn) -> tuple[int, int]:

@@ -149,7 +149,7 @@ def _demand_columns(space: sampler.CatalogConfig, columns: Sequence[str]) -> Non
 
 
 def _store(catalog: Catalog, reading: sampler.Reading, graph: Graph) -> None:
-    states = [_state(catalog, place, item, graph[place]) for place, item in enumerate(reading.items)]
+    states = [_state(catalog, index, item, graph[index]) for index, item in enumerate(reading.items)]
     refusals: list[list[str | int]] = [[refusal.source, refusal.reason] for refusal in reading.refusals]
     if reading.more_refusals:
         refusals.append(["and more", f"{reading.more_refusals:,} more are not listed", reading.more_refusals])
@@ -165,10 +165,10 @@ def _store(catalog: Catalog, reading: sampler.Reading, graph: Graph) -> None:
     media.remove_pictures(catalog.campaign_id, keep_revision=current)
 
 
-def _state(catalog: Catalog, place: int, item: sampler.Item, neighbours: tuple[int, ...]) -> State:
+def _state(catalog: Catalog, index: int, item: sampler.Item, neighbours: tuple[int, ...]) -> State:
     state = State(
         campaign=catalog.campaign,
-        place=place,
+        index=index,
         content=item.content,
         weight=item.weight,
         neighbours=list(neighbours),
@@ -177,7 +177,7 @@ def _state(catalog: Catalog, place: int, item: sampler.Item, neighbours: tuple[i
     )
     if item.kept:
         ending = media.ending_of(item.media_type)
-        name = media.picture_name(catalog.campaign_id, catalog.revision, place, ending)
+        name = media.picture_name(catalog.campaign_id, catalog.revision, index, ending)
         state.picture.save(name, ContentFile(item.picture), save=False)
     return state
 

@@ -153,6 +153,6 @@ def _log(message: str, comparison: Comparison, **fields: object) -> None:
     if not logger.isEnabledFor(logging.INFO):
         return
     chain = comparison.chain
-    about = {"campaign": chain.campaign_id, "chain": chain.place, "step": comparison.step, **fields}
+    about = {"campaign": chain.campaign_id, "chain": chain.index, "step": comparison.step, **fields}
     # robust: a full log disk must not undo a vote.
     transaction.on_commit(lambda: logger.info(message, extra=about), robust=True)

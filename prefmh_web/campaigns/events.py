@@ -211,4 +211,4 @@ def of_step(comparison: Comparison) -> Sequence[Event]:
     """Return when a step was suspended and what became of it, the first event first."""
     kinds = (Kind.STEP_SUSPENDED, Kind.STEP_TRIED_AGAIN, Kind.CHAIN_ENDED)
     found = Event.objects.filter(campaign=comparison.chain.campaign_id, kind__in=kinds)
-    return list(found.filter(data__chain_index=comparison.chain.place, data__step=comparison.step))
+    return list(found.filter(data__chain_index=comparison.chain.index, data__step=comparison.step))

@@ -74,8 +74,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class StartedCampaign:
-    """What each vote needs to know of its campaign. Judges are rows, in the order of their places: whatever of them may
-    change, as why one is asked no more, is read elsewhere.
+    """What each vote needs to know of its campaign. Judges are rows, in the order of their indices: whatever of them
+    may change, as why one is asked no more, is read elsewhere.
     """
 
     pk: int
@@ -95,9 +95,9 @@ class StartedCampaign:
 
     @cached_property
     def asked_at_once(self) -> tuple[int, ...]:
-        """The places of the models that are asked for all their votes on a pair at once."""
+        """The indices of the models that are asked for all their votes on a pair at once."""
         sources = (judge.source for judge in self.config.judges)
-        return tuple(place for place, source in enumerate(sources) if getattr(source, "all_at_once", False))
+        return tuple(index for index, source in enumerate(sources) if getattr(source, "all_at_once", False))
 
     @cached_property
     def uses_models(self) -> bool:
@@ -151,7 +151,7 @@ def limits_of(campaign: Campaign) -> Limits:
 @lru_cache(maxsize=64)
 def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCampaign:
     found = Campaign.objects.get(pk=campaign_id)
-    judges = tuple(Judge.objects.filter(campaign=campaign_id).order_by("place"))
+    judges = tuple(Judge.objects.filter(campaign=campaign_id).order_by("index"))
     return StartedCampaign(campaign_id, found.config, found.seed, judges)
 
 
@@ -187,7 +187,7 @@ def _build(campaign: Campaign, length: int | None) -> sampler.Plan[Any]:
 
 def catalog_of(campaign: Campaign) -> sampler.Catalog:
     """Return the list of a campaign, as it was read from its file."""
-    rows = list(campaign.states.order_by("place").values_list("weight", "neighbours"))
+    rows = list(campaign.states.order_by("index").values_list("weight", "neighbours"))
     graph = tuple(tuple(neighbours) for _, neighbours in rows)
     weights = np.array([weight for weight, _ in rows], dtype=np.float64)
     return sampler.Catalog(weights, graph if any(graph) else ())
@@ -195,17 +195,17 @@ def catalog_of(campaign: Campaign) -> sampler.Catalog:
 
 def position_of(chain: Chain) -> sampler.Position[Any]:
     """Return where a chain stands."""
-    return sampler.Position(chain.place, chain.step, state_of(chain.campaign, chain.head))
+    return sampler.Position(chain.index, chain.step, state_of(chain.campaign, chain.head))
 
 
 def state_of(campaign: Campaign, row: State) -> Hashable:
-    """Return the sampler's value of a stored object: its place in the catalog, or what its code says.
+    """Return the sampler's value of a stored object: its index in the catalog, or what its code says.
 
     Raises:
         ValueError: the code is none that the space reads.
     """
     if isinstance(plan_of(campaign).space, sampler.Catalog):
-        return row.place
+        return row.index
     state: Hashable = space_of(campaign).decode(row.code)
     return state
 
@@ -241,11 +241,11 @@ def prepare(campaign: Campaign) -> None:
         _rows(campaign.pk, campaign.started_at)
 
 
-def start(campaign: Campaign, place: int) -> int | None:
+def start(campaign: Campaign, index: int) -> int | None:
     """Return the key of the row that the chain of this number starts at; None where it is a task's to draw."""
     if started_campaign(campaign).config.generates:
         return None
-    first: sampler.Position[int] = sampler.begin(plan_of(campaign), place)
+    first: sampler.Position[int] = sampler.begin(plan_of(campaign), index)
     return _rows(campaign.pk, campaign.started_at)[0][first.state]
 
 
@@ -255,11 +255,11 @@ def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
     """
     if started_campaign(chain.campaign).config.generates:
         return None
-    plan, (keys, places) = plan_of(chain.campaign), _rows(chain.campaign_id, chain.campaign.started_at)
+    plan, (keys, indices) = plan_of(chain.campaign), _rows(chain.campaign_id, chain.campaign.started_at)
     if chain.waits_for_others or not plan.is_cheap_at(chain.step + 1):
         return None
     try:
-        drawn = sampler.ask(plan, sampler.Position(chain.place, chain.step, places[chain.head_id]))
+        drawn = sampler.ask(plan, sampler.Position(chain.index, chain.step, indices[chain.head_id]))
     except Exception:  # a defect of the kernel costs the chain its next pair, and nobody the vote that is being stored
         logger.exception("%s: no proposal", chain)
         return None
@@ -269,9 +269,9 @@ def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
 # Started again under the same number, as tests do, it is another one.
 @lru_cache(maxsize=64)
 def _rows(campaign_id: int, started_at: datetime) -> tuple[tuple[int, ...], Mapping[int, int]]:
-    """Return the keys of a catalog's rows by their places, and the places by the keys."""
-    keys = tuple(State.objects.filter(campaign=campaign_id).order_by("place").values_list("pk", flat=True))
-    return keys, {key: place for place, key in enumerate(keys)}
+    """Return the keys of a catalog's rows by their indices, and the indices by the keys."""
+    keys = tuple(State.objects.filter(campaign=campaign_id).order_by("index").values_list("pk", flat=True))
+    return keys, {key: index for index, key in enumerate(keys)}
 
 
 def asked_in(comparison: Comparison) -> sampler.Comparison[int]:
@@ -279,7 +279,7 @@ def asked_in(comparison: Comparison) -> sampler.Comparison[int]:
     asks of them is whether they are the same.
     """
     return sampler.Comparison(
-        comparison.chain.place,
+        comparison.chain.index,
         comparison.step,
         comparison.current_id,
         comparison.proposal_id,

@@ -71,7 +71,7 @@ def _told(row: State) -> tuple[tuple[str, str], ...]:
     config = _config_of(row.campaign)
     if not isinstance(config.space, sampler.ServedTextsConfig) or not config.space.sources:
         return ()
-    return (("prompt", config.space.source_of(row.place % config.chains_at_most)),)
+    return (("prompt", config.space.source_of(row.index % config.chains_at_most)),)
 
 
 # Of objects that models were asked about last, by campaign and key: each mostly stands in a chain's next question, too.
@@ -145,12 +145,12 @@ def starting(campaign: Campaign, chain: int, state: Hashable) -> State:
 
 def proposed(chain: Chain, drawn: sampler.Comparison[Any]) -> State:
     """Return the row of a step's proposal, not saved yet if it is new; the chain's head where it proposes to stay."""
-    return chain.head if drawn.is_identity else _row(chain.campaign, chain.place, drawn.step, drawn.proposal)
+    return chain.head if drawn.is_identity else _row(chain.campaign, chain.index, drawn.step, drawn.proposal)
 
 
 def _row(campaign: Campaign, chain: int, step: int, state: Any) -> State:
     if not campaign.config.generates:
-        return State.objects.get(campaign=campaign, place=state)
+        return State.objects.get(campaign=campaign, index=state)
     space = space_of(campaign)
     return made(campaign, chain, step, space.encode(state), space.content(state))
 
@@ -164,7 +164,7 @@ def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> 
         picture = media.rendered_name(campaign.pk, code)
     return State(
         campaign=campaign,
-        place=sampler.state_number(chain, step, config.chains_at_most),
+        index=sampler.state_number(chain, step, config.chains_at_most),
         content=content,
         code=code,
         picture=picture,
@@ -229,7 +229,7 @@ def own_pair(pair: OwnPair, campaign: Campaign) -> Pair:
     config, contents = _config_of(campaign), (pair.first, pair.second)
     contexts: tuple[Context, ...] = ()
     if config.context:
-        found = campaign.states.filter(content__in=contents).only("content", "columns", "place")
+        found = campaign.states.filter(content__in=contents).only("content", "columns", "index")
         rows = {row.content: row for row in found}
         contexts = tuple(context_of(rows[content], config) if content in rows else () for content in contents)
     question = questions_of(config)[pair.question - 1]
@@ -297,7 +297,7 @@ def shown(pair: Pair, campaign: Campaign, address: Address) -> dict[str, Any]:
 
 def _of_a_written_text(row: State, config: sampler.ChainConfig, space: sampler.ServedTextsConfig) -> dict[str, str]:
     # Its number says whose it is: see `sampler.state_number`.
-    cells = {"source": space.source_of(row.place % config.chains_at_most)}
+    cells = {"source": space.source_of(row.index % config.chains_at_most)}
     if config.estimate:
         number = None
         if row.pk is not None:

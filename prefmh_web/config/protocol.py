@@ -57,7 +57,7 @@ class Question(Declared):
         eligible: who answers otherwise cannot take part; empty for everybody.
         eligible_from: a lower number cannot take part.
         eligible_to: a greater number cannot take part.
-        places: for an option, how many people who chose it can take part.
+        quota: for an option, how many people who chose it can take part.
     """
 
     text: Line = Field(title="Question")
@@ -86,10 +86,11 @@ class Question(Declared):
     eligible_to: int | None = Field(
         default=None, title="Greatest number with which somebody can take part", json_schema_extra=ui(fold=_ELIGIBLE)
     )
-    places: Mapping[str, Annotated[int, Field(ge=0)]] = Field(
+    quota: Mapping[str, Annotated[int, Field(ge=0)]] = Field(
         default={},
-        title="Places for an option",
-        description="One per line, such as “student: 20”. Other options have no limit.",
+        title="Quota of each option",
+        description="How many people with this answer can take part: one per line, such as “student: 20”. Other "
+        "options have no limit.",
         json_schema_extra=ui(fold=_ELIGIBLE),
     )
 
@@ -109,16 +110,16 @@ class Question(Declared):
             yield "Enter the words at the two ends of the scale as options: two lines, or none."
         if self.least is not None and self.most is not None and self.least > self.most:
             yield "The least number is greater than the greatest."
-        if unknown := [each for each in (*self.eligible, *self.places) if not is_choice or each not in self.options]:
+        if unknown := [each for each in (*self.eligible, *self.quota) if not is_choice or each not in self.options]:
             yield f"“{unknown[0]}” is not an option of this question."
         if (self.eligible_from, self.eligible_to) != (None, None) and not is_number:
             yield "Only answers to a number can be eligible by a range."
         low, high = self.eligible_from, self.eligible_to
         if low is not None and high is not None and low > high:
             yield "Nobody is eligible: the range ends before it begins."
-        if self.is_last and (self.is_screening or self.places):
+        if self.is_last and (self.is_screening or self.quota):
             yield "Who can take part is settled before the votes. Ask this question before them."
-        if (self.is_screening or self.places) and not self.is_required:
+        if (self.is_screening or self.quota) and not self.is_required:
             yield "Who can take part depends on this answer, so it must be required."
 
     @property

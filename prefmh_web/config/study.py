@@ -18,7 +18,7 @@ from prefmh_web.config.protocol import USUAL_WAIT_MINUTES, VOTERS, Protocol
 from prefmh_web.recruiters import ANYBODY, LINK, RECRUITERS, Recruiter, recruiter_by
 from sampler.declared import ONE_LINE, Declared, ui
 
-_LIMITS = "Limits, budget and what a place costs"
+_LIMITS = "Limits, budget and pay"
 _ENDS = "Completion codes, pay, and the address to return to"
 
 LONGEST_NAME = 120
@@ -113,10 +113,10 @@ class Study(Declared):
         parameter: the name of the parameter with the person's id, for links of the researcher's own.
         checks_ids: an id that does not look like the recruiter's is not let in.
         votes_each: after so many votes somebody's part is complete.
-        places: so many people can take part.
+        quota: so many people can take part.
         budget: so many answers can be given.
-        place_pay: what the platform pays a person in full; only shown.
-        currency: of `place_pay`.
+        full_pay: what the platform pays a person in full; only shown.
+        currency: of `full_pay`.
         most_minutes: how long the platform gives somebody.
         most_active_minutes: after so many minutes before pairs somebody's part is complete.
         absent_minutes: who is away for so long loses their place.
@@ -155,10 +155,10 @@ class Study(Declared):
         "Untick it to try the link with ids of your own.",
         json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
-    places: _Count | None = Field(
+    quota: _Count | None = Field(
         default=None,
-        title="Places for people",
-        description="The number of people who can take part. Somebody takes a place when they come to practice, or "
+        title="Number of people (quota)",
+        description="So many people can take part at most. Somebody takes a place when they come to practice, or "
         "without it to the votes, and gives it back if their part ends without pay. Leave empty for no limit.",
         json_schema_extra=ui(fold=_LIMITS),
     )
@@ -172,10 +172,10 @@ class Study(Declared):
         "stopping saves stay unspent. Leave empty for no limit.",
         json_schema_extra=ui(fold=_LIMITS),
     )
-    place_pay: Annotated[Money, Field(le=99_999)] | None = Field(
+    full_pay: Annotated[Money, Field(le=99_999)] | None = Field(
         default=None,
-        title="Pay for a place",
-        description="What the platform pays a person in full. It is only used to show what all places cost together.",
+        title="Full pay of a person",
+        description="What the platform pays them. It is only used to show what everybody together costs at most.",
         json_schema_extra=ui(fold=_LIMITS),
     )
     currency: Annotated[str, ONE_LINE] = Field(
@@ -204,7 +204,7 @@ class Study(Declared):
     absent_minutes: _Minutes | None = Field(
         default=None,
         title="Minutes until an absent person loses their place",
-        description="Where places are limited. Leave empty for the platform's maximum time.",
+        description="Where there is a quota. Leave empty for the platform's maximum time.",
         json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
     most_a_minute: int | None = Field(
@@ -277,9 +277,9 @@ class Study(Declared):
         return chosen or None
 
     @property
-    def cost_of_places(self) -> Decimal | None:
+    def cost_of_quota(self) -> Decimal | None:
         """What all places cost together; None where their number or the pay is not known."""
-        return None if self.places is None or self.place_pay is None else self.places * self.place_pay
+        return None if self.quota is None or self.full_pay is None else self.quota * self.full_pay
 
     def priced(self, amount: Decimal | None) -> str:
         """Return an amount of money as pages show it: £5.00 or 5.00 EUR; empty for None."""

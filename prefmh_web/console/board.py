@@ -257,7 +257,7 @@ def cards_of(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
     """
     chains = Chain.objects.filter(campaign__in=campaigns).order_by()
     # A code is as long as a small picture, and no thumbnail needs it.
-    heads = State.objects.filter(pk__in=chains.filter(place=0).values("head")).defer("code")
+    heads = State.objects.filter(pk__in=chains.filter(index=0).values("head")).defer("code")
     head_of = {state.campaign_id: state for state in heads}
     sums: Any = chains.values("campaign").annotate(step=Sum("step"), length=Sum("length"))
     joined = Voter.objects.filter(campaign__in=campaigns).order_by().values("campaign")

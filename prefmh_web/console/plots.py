@@ -133,9 +133,9 @@ def in_few_paths(marks: Sequence[Mark]) -> tuple[Mark, ...]:
     return tuple(Mark("".join(mark.path for mark in marks if mark.look == look), look) for look in looks)
 
 
-def colour(place: int) -> str:
-    """Return the class of the colour of a line or chain, by its place."""
-    return f"plot-{place % COLOURS + 1}"
+def colour(index: int) -> str:
+    """Return the class of the colour of a line or chain, by its index."""
+    return f"plot-{index % COLOURS + 1}"
 
 
 MOST_POINTS = 3_000
@@ -146,7 +146,7 @@ _FEWEST_POINTS = 3
 
 FloatArray = npt.NDArray[np.float64]
 Chains = Sequence[tuple[int, FloatArray]]
-"""Of some chains the place of each, which its colour goes by, and its finite numbers, shape (T_c,)."""
+"""Of some chains the index of each, which its colour goes by, and its finite numbers, shape (T_c,)."""
 
 
 def traces(name: str, chains: Chains, most_points: int = MOST_POINTS) -> Plot | None:
@@ -156,7 +156,7 @@ def traces(name: str, chains: Chains, most_points: int = MOST_POINTS) -> Plot | 
     Args:
         name: of the number.
     """
-    found = [(place, values) for place, values in chains if len(values)]
+    found = [(index, values) for index, values in chains if len(values)]
     if not found:
         return None
     shown = _evenly(found, most_points // _FEWEST_POINTS)
@@ -165,7 +165,7 @@ def traces(name: str, chains: Chains, most_points: int = MOST_POINTS) -> Plot | 
     every = max(1, -(-longest // (most_points // len(shown) - 1)))
     x = axis_of("step", 0, longest - 1, is_whole=True)
     y = axis_of(name, min(float(v.min()) for _, v in shown), max(float(v.max()) for _, v in shown))
-    marks = in_few_paths([_mark(place, values, every, x, y) for place, values in shown])
+    marks = in_few_paths([_mark(index, values, every, x, y) for index, values in shown])
     legend = marks if 1 < len(shown) <= COLOURS else ()
     description = _description(shown, len(found), every)
     return Plot(f"Trace of {name}", description, x, y, marks, legend, len(shown) > COLOURS)
@@ -175,14 +175,14 @@ def _evenly(lines: Chains, most: int) -> Chains:
     """Return so many lines at most, chosen evenly."""
     if len(lines) <= most:
         return lines
-    return [lines[place] for place in np.linspace(0, len(lines) - 1, most).round().astype(int).tolist()]
+    return [lines[index] for index in np.linspace(0, len(lines) - 1, most).round().astype(int).tolist()]
 
 
-def _mark(place: int, values: FloatArray, every: int, x: Axis, y: Axis) -> Mark:
+def _mark(index: int, values: FloatArray, every: int, x: Axis, y: Axis) -> Mark:
     # The last one is always drawn: it is where the chain stands now.
     drawn = np.unique(np.append(np.arange(0, len(values), every), len(values) - 1))
     path = path_through(x.units(drawn), EXTENT - y.units(values[drawn]))
-    return Mark(path, f"plot-line {colour(place)}", f"chain {place}")
+    return Mark(path, f"plot-line {colour(index)}", f"chain {index}")
 
 
 def path_through(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> str:
@@ -253,8 +253,8 @@ def rank_overlay(name: str, ranks: Chains) -> Plot:
     y = axis_of("relative to an equal share", 0.0, max(2.0, *(float(each.max()) for each in relative)))
     x = Axis("rank among draws of one distribution, in %", 0.0, 100.0, 4)
     outlines = [
-        Mark(_outline(each, y), f"plot-line {colour(place)}", f"chain {place}")
-        for (place, _), each in zip(ranks[:_MOST_OUTLINES], relative, strict=False)
+        Mark(_outline(each, y), f"plot-line {colour(index)}", f"chain {index}")
+        for (index, _), each in zip(ranks[:_MOST_OUTLINES], relative, strict=False)
     ]
     level = Mark(f"M0 {EXTENT - int(y.units(1.0))}H{EXTENT}", "plot-level", "equal shares")
     highest, lowest = max(float(each.max()) for each in relative), min(float(each.min()) for each in relative)

@@ -220,7 +220,7 @@ def _first_asked(plan: sampler.Plan[Any], chain: int) -> sampler.Comparison[Any]
 
 def _row(campaign: Campaign, plan: sampler.Plan[Any], state: Any) -> State:
     if not campaign.config.generates:
-        return State.objects.get(campaign=campaign, place=state)
+        return State.objects.get(campaign=campaign, index=state)
     space: Any = plan.space
     return State(content=space.content(state), code=space.encode(state))
 
@@ -250,7 +250,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
         found = sampler.problems_in(error, described)
         return {"problems": [(problem.path.rpartition(".")[2], problem.message) for problem in found]}
     kind, [judge] = OBJECT_KINDS[config.space.objects], config.judges
-    known = model_judges.known_places(config.fitting)
+    known = model_judges.known_placeholders(config.fitting)
     template = judge.source.prompt if isinstance(judge.source, sampler.ModelSource) else None
     if problems := [*model_judges.template_problems(template, config.fitting)] if template else []:
         return {"problems": problems, "known": known}
@@ -309,7 +309,7 @@ def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
     """Return two objects of the draft; none where it has none yet, or others than those that were chosen."""
     if campaign is None or campaign.object_kind.name != kind.name:
         return []
-    rows = list(campaign.states.select_related("campaign").order_by("place")[:2])
+    rows = list(campaign.states.select_related("campaign").order_by("index")[:2])
     return rows if len(rows) == 2 else []
 
 
@@ -326,11 +326,11 @@ def _samples_shown(
 
 
 def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
-    """Return of each model of a readable setup its place, its question, and the version of its prompt."""
+    """Return of each model of a readable setup its index, its question, and the version of its prompt."""
     config = campaign.config
     return [
-        (place, judge.question, prompt_as_of_now(campaign, place).template.version)
-        for place, judge in enumerate(config.judges)
+        (index, judge.question, prompt_as_of_now(campaign, index).template.version)
+        for index, judge in enumerate(config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]
 
@@ -369,14 +369,14 @@ def estimates_of(campaign: Campaign) -> Iterator[dict[str, Any]]:
         # Both texts that a step may lead to are written while it is open, and each takes two requests.
         most = 4 * config.chains_at_most * config.steps
         yield _estimate(campaign, ModelUsage.PROPOSALS, endpoints[config.space.model], most, None)
-    for place, judge in enumerate(config.judges):
+    for index, judge in enumerate(config.judges):
         source = judge.source
         if isinstance(source, sampler.ModelSource) and source.endpoint in endpoints:
             endpoint = endpoints[source.endpoint]
             most, needed = _most_requests(campaign, judge, source), _needed(config, judge, source)
             is_at_once = source.all_at_once and config.rule.evidence != "ratings"
             expected = most if is_at_once and not tells_p(source, config.rule) else needed
-            yield _estimate(campaign, place, endpoint, most, expected) | {
+            yield _estimate(campaign, index, endpoint, most, expected) | {
                 "question": judge.question,
                 "picture_tokens": _picture_tokens(campaign, source, endpoint),
                 "is_at_once": is_at_once,
@@ -392,8 +392,8 @@ def asks_models(campaign: Campaign) -> bool:
     )
 
 
-def _estimate(campaign: Campaign, place: int, endpoint: Endpoint, most: int, expected: float | None) -> dict[str, Any]:
-    tokens = _tokens(campaign, place, endpoint)
+def _estimate(campaign: Campaign, index: int, endpoint: Endpoint, most: int, expected: float | None) -> dict[str, Any]:
+    tokens = _tokens(campaign, index, endpoint)
     return {
         "endpoint": endpoint,
         "most": most,
@@ -459,8 +459,8 @@ def _needed(config: sampler.ChainConfig, judge: sampler.JudgeConfig, source: sam
     return None if votes is None else votes * config.chains_at_most * config.steps
 
 
-def _tokens(campaign: Campaign, place: int, endpoint: Endpoint) -> Tokens | None:
-    usage, totals = campaign.model_usage.filter(place=place).first(), endpoint.totals
+def _tokens(campaign: Campaign, index: int, endpoint: Endpoint) -> Tokens | None:
+    usage, totals = campaign.model_usage.filter(judge_index=index).first(), endpoint.totals
     seen = "mean of the endpoint’s requests so far, its test included; Start measures this campaign’s"
     for counted, where in ((usage, "measured in this campaign"), (totals, seen)):
         if counted and counted.answered and counted.tokens_in + counted.tokens_out:

@@ -41,8 +41,8 @@ def found_page(campaign: Campaign, answer: sampler.Answer) -> dict[str, Any]:
     targets are left out, and of some chains the steps of some of their objects, from the start to now.
     """
     shown = answer.targets[:_MOST_TARGETS]
-    places = {each.object for target in shown for each in answer.of_target(target)[:_MOST_OBJECTS] if each.steps}
-    states = {state.place: state for state in _with(campaign, place__in=places)}
+    indices = {each.object for target in shown for each in answer.of_target(target)[:_MOST_OBJECTS] if each.steps}
+    states = {state.index: state for state in _with(campaign, index__in=indices)}
     stops = dict(list(monitored.trajectories_of(campaign).stops(_MOST_STOPS).items())[:_MOST_CHAINS])
     on_the_way = {
         state.pk: state for state in _with(campaign, pk__in={key for each in stops.values() for _, key in each})
@@ -154,7 +154,7 @@ _MOVES: dict[str, Callable[[Any], str]] = {
 
 def _questions(campaign: Campaign, config: sampler.ChainConfig) -> list[tuple[str, str, int, bool]]:
     """Return each question once, with who answers it, N, and whether that is N in each order of the objects."""
-    rows = campaign.judges.select_related("endpoint").order_by("place")
+    rows = campaign.judges.select_related("endpoint").order_by("index")
     asked = [
         (judge.question, _who(judge.source, row.answered_by), judge.votes, judge.order.startswith("proposal-"))
         for judge, row in zip(config.judges, rows, strict=True)
@@ -175,9 +175,9 @@ def _given(config: sampler.ChainConfig, figures: dict[str, Any]) -> list[tuple[s
         return []
     people = "1 person" if figures["people"] == 1 else f"{figures['people']:,} people"
     given: Counter[str] = Counter()
-    for place, judge in enumerate(config.judges):
+    for index, judge in enumerate(config.judges):
         given["Models" if isinstance(judge.source, sampler.ModelSource) else people] += figures["votes_of"].get(
-            place, 0
+            index, 0
         )
     return list(given.items())
 
@@ -235,7 +235,7 @@ def _drawn(campaign: Campaign, most: int) -> list[StoredObject]:
     rng = np.random.default_rng(_SEED)
     states = [space.start(rng, number % config.chains) for number in range(most)]
     if isinstance(space, sampler.Catalog):
-        rows = {row.place: row for row in State.objects.filter(campaign=campaign, place__in=set(states))}
+        rows = {row.index: row for row in State.objects.filter(campaign=campaign, index__in=set(states))}
         for row in rows.values():
             row.campaign = campaign
         return [objects.stored(rows[state]) for state in states]
@@ -273,7 +273,7 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
     followed = [monitored.follow(trajectories, name, first, campaign.config.target_of) for name in names]
     # All plots share the points that may be drawn.
     points = MOST_POINTS // max(1, len(followed))
-    chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("place"), A_PAGE).get_page(asked.get("page"))
+    chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("index"), A_PAGE).get_page(asked.get("page"))
     return {
         "form": form,
         "trajectories": trajectories,

@@ -95,7 +95,7 @@ class Given:
     """One vote, or one rating.
 
     Args:
-        place: its place among those asked for.
+        index: its index among those asked for.
         value: of a vote 1 where it is for the proposal, else 0; of a rating its number.
         asks: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
         proposal_first: a vote's presentation, as it was asked for.
@@ -105,7 +105,7 @@ class Given:
         reason: what the model thought, where the server says it and it is kept; never read as the answer.
     """
 
-    place: int
+    index: int
     value: int
     asks: int
     proposal_first: bool = False
@@ -120,7 +120,7 @@ class Answers:
     """What came of asking for some votes or ratings.
 
     Args:
-        given: those that there are, by place.
+        given: those that there are, by index.
         failure: why the others are missing; None if none is.
         sound: of each reply with log-probabilities, whether they were those of a distribution.
     """
@@ -159,20 +159,20 @@ async def votes(
         sampled: presentations of this pair that votes have been sampled under before: p is not asked for again.
         admitted: whose replies count; anybody's if None.
     """
-    order = {place: bool(first) for place, first in enumerate(proposal_first)}
+    order = {index: bool(first) for index, first in enumerate(proposal_first)}
     if uniforms is None:
         return await _sampled(endpoint, pair, order, rng, admitted)
     left_out = sampled if endpoint.samples_plainly else ()
-    to_draw = {place: first for place, first in order.items() if first not in left_out}
+    to_draw = {index: first for index, first in order.items() if first not in left_out}
     drawn = await _drawn(endpoint, pair, to_draw, uniforms, known or {}, admitted)
     if isinstance(drawn.failure, UNTOLD) and not endpoint.samples_plainly:
         why = endpoint.sampling_words or "whether it truncates is not tested"
         return replace(drawn, failure=NotTold(f"{drawn.failure.reason}; and a vote cannot be sampled instead: {why}"))
-    rest = order.keys() - {given.place for given in drawn.given}
+    rest = order.keys() - {given.index for given in drawn.given}
     if not rest or (drawn.failure is not None and not isinstance(drawn.failure, UNTOLD)):
         return drawn
-    others = await _sampled(endpoint, pair, {place: order[place] for place in sorted(rest)}, rng, admitted)
-    together = sorted((*drawn.given, *others.given), key=lambda given: given.place)
+    others = await _sampled(endpoint, pair, {index: order[index] for index in sorted(rest)}, rng, admitted)
+    together = sorted((*drawn.given, *others.given), key=lambda given: given.index)
     return replace(drawn, given=tuple(together), failure=others.failure)
 
 
@@ -183,7 +183,7 @@ async def ratings(
     messages = rated.prompt.messages(rated.shown)
     asked = replace(question_for(endpoint, rated.temperature, rated.scale.answers), messages=messages)
     parse = partial(judges.parse_rating, scale=rated.scale)
-    jobs = [_answer(asked, parse, rng, place) for place in range(count)]
+    jobs = [_answer(asked, parse, rng, index) for index in range(count)]
     return await _answers(endpoint, jobs, (rated.shown,), admitted)
 
 
@@ -207,15 +207,15 @@ async def _sampled(
     """Ask for a vote at each place, one request each, at the judge's temperature."""
     question = question_for(endpoint, pair.temperature, judges.LABELS)
 
-    def job(place: int, first: bool) -> Job[Given]:
+    def job(index: int, first: bool) -> Job[Given]:
         shown = replace(question, messages=pair.messages(first), compared=pair.compared(first))
 
         def parse(reply: str | None) -> bool:
             return judges.label_is_for_proposal(judges.parse_label(reply), first)
 
-        return _answer(shown, parse, rng, place, first, keeps_reasons=pair.keeps_reasons)
+        return _answer(shown, parse, rng, index, first, keeps_reasons=pair.keeps_reasons)
 
-    jobs = [job(place, first) for place, first in order.items()]
+    jobs = [job(index, first) for index, first in order.items()]
     return await _answers(endpoint, jobs, (pair.current, pair.proposal), admitted)
 
 
@@ -241,8 +241,8 @@ async def _drawn(
         if not isinstance(outcome, EndpointError):
             told[first] = outcome
     given = tuple(
-        Given(place, judges.drawn_vote(uniforms[place], told[first][0]), 0, first, *told[first])
-        for place, first in order.items()
+        Given(index, judges.drawn_vote(uniforms[index], told[first][0]), 0, first, *told[first])
+        for index, first in order.items()
         if first in told
     )
     # What p cannot tell, sampling can: an error that it cannot help with comes first.
@@ -260,7 +260,7 @@ def _answer(
     question: Question,
     parse: Callable[[str | None], int],
     rng: np.random.Generator,
-    place: int = 0,
+    index: int = 0,
     proposal_first: bool = False,
     *,
     keeps_reasons: bool = False,
@@ -279,7 +279,7 @@ def _answer(
                 client.unparsable += 1
                 continue
             reason, seconds = reply.reasoning if keeps_reasons else "", time.monotonic() - began
-            return Given(place, value, asks, proposal_first, None, reply.identity, seconds, reason)
+            return Given(index, value, asks, proposal_first, None, reply.identity, seconds, reason)
         raise Unparsable(f"no answer in {len(seeds)} replies; the last one: {why}")
 
     return answer

@@ -312,8 +312,8 @@ def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentati
     for begin in range(0, len(pairs), _TRUE_PAIRS):
         some = pairs[begin : begin + _TRUE_PAIRS]
         listed = replies.told([chat for pair in some for chat in pair])
-        for place, pair in enumerate(some):
-            fit = judges.fit_of(listed[2 * place : 2 * place + 2], confined=replies.confined, hottest=replies.hottest)
+        for index, pair in enumerate(some):
+            fit = judges.fit_of(listed[2 * index : 2 * index + 2], confined=replies.confined, hottest=replies.hottest)
             if fit is not None and len(shown) < 2 * _TRUE_PAIRS:
                 shown += [_Presentation(chat, fit.temperature, p) for chat, p in zip(pair, fit.firsts, strict=True)]
         # Of a server that tells nothing, nothing more is asked.

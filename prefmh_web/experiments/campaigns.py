@@ -261,7 +261,7 @@ def call_rows(run: Run) -> Iterator[dict[str, Any]]:
         mine = _used(run).filter(campaign__experiment__method=method)
         for role, plan in (("writer", "writer_requests"), ("judge", "judge_requests")):
             is_asked = role == "judge" or run.writer_is_asked
-            used = mine.filter(place__lt=0) if role == "writer" else mine.filter(place__gte=0)
+            used = mine.filter(judge_index__lt=0) if role == "writer" else mine.filter(judge_index__gte=0)
             if is_asked and role in run.endpoints and (planned[plan][method] or used):
                 yield _row("run", method, role, run.endpoints[role], planned[plan][method], _sums(used))
     for role, scorer in run.scorers.items():

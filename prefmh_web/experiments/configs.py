@@ -64,10 +64,10 @@ class Run:
         """Whether a text takes requests: pictures, and texts of the site's own model, are made without any."""
         return self.options.of_experiment.is_written and is_asked(self.endpoints["writer"])
 
-    def input_of(self, place: sampler.Place) -> sampler.ExperimentInput | None:
+    def input_of(self, key: sampler.StateKey) -> sampler.ExperimentInput | None:
         """Return the prompt that a chain answers; None where chains have none."""
-        given = self.inputs.get(place.direction, ())
-        return given[place.chain % self.options.direction(place.direction).inputs] if given else None
+        given = self.inputs.get(key.direction, ())
+        return given[key.chain % self.options.direction(key.direction).inputs] if given else None
 
 
 @dataclass(frozen=True)

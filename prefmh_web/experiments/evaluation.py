@@ -34,7 +34,7 @@ from prefmh_web.experiments.configs import Run
 from prefmh_web.experiments.models import EvaluationAnswer, ExperimentCampaign
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import NoScore, Scorer, ScorerError, ScorerInterrupted
-from sampler import Place, judges, outputs
+from sampler import StateKey, judges, outputs
 
 DETECTOR, EVALUATOR = "detector", "evaluator"
 SCALE = judges.RatingScale(1, 10)
@@ -61,52 +61,52 @@ class KeptStates:
     run: Run
 
     @cached_property
-    def places(self) -> Mapping[Place, tuple[str, int]]:
+    def by_key(self) -> Mapping[StateKey, tuple[str, int]]:
         """The content of each kept state and its number in its record."""
         found = {}
         for part in self.run.parts:
             kept = set(sampler.kept_steps(self.run.options, part.method))
             for row in sampler.read_samples(part.record):
                 if (step := int(row["step"])) in kept:
-                    place = Place(part.method.name, part.direction, part.seed, int(row["chain_index"]), step)
-                    found[place] = row["content"], int(row["state_index"])
+                    key = StateKey(part.method.name, part.direction, part.seed, int(row["chain_index"]), step)
+                    found[key] = row["content"], int(row["state_index"])
         return found
 
     @cached_property
-    def qualities(self) -> Mapping[Place, float]:
+    def qualities(self) -> Mapping[StateKey, float]:
         """What the records say of the kept states: the numbers of the role `QUALITY`."""
-        found: dict[Place, float] = {}
+        found: dict[StateKey, float] = {}
         name = self.run.scorers[QUALITY].name
         for part in self.run.parts:
             rows = sampler.read_record(part.record)["scores"]
             given = {int(row["state_index"]): row["score"] for row in rows if row["scorer"] == name and row["score"]}
             mine = part.method.name, part.direction, part.seed
-            numbers = ((place, state) for place, (_, state) in self.places.items() if place[:3] == mine)
-            found |= {place: float(given[state]) for place, state in numbers if state in given}
+            numbers = ((key, state) for key, (_, state) in self.by_key.items() if key[:3] == mine)
+            found |= {key: float(given[state]) for key, state in numbers if state in given}
         return found
 
-    def stored(self, place: Place) -> StoredObject:
+    def stored(self, key: StateKey) -> StoredObject:
         """Return what stands in a state, and what is told about it. A picture is the one that its campaign has."""
-        content, number = self.places[place]
-        found = self._picture(place, number) if self._are_pictures else StoredObject(content)
-        about = self.run.input_of(place)
+        content, number = self.by_key[key]
+        found = self._picture(key, number) if self._are_pictures else StoredObject(content)
+        about = self.run.input_of(key)
         told = () if about is None else (("prompt", about.prompt), ("reference", about.reference))
         return replace(found, told=tuple((name, text) for name, text in told if text))
 
-    def shown_object(self, place: Place) -> judges.ShownObject:
+    def shown_object(self, key: StateKey) -> judges.ShownObject:
         """Return what a model is shown of a state."""
         if not self._are_pictures:
-            return judges.ShownObject(self.places[place][0])
-        return OBJECT_KINDS[self.run.options.of_experiment.objects].shown_object(self.stored(place), sees_pictures=True)
+            return judges.ShownObject(self.by_key[key][0])
+        return OBJECT_KINDS[self.run.options.of_experiment.objects].shown_object(self.stored(key), sees_pictures=True)
 
     @property
     def _are_pictures(self) -> bool:
         return OBJECT_KINDS[self.run.options.of_experiment.objects].medium == "picture"
 
-    def _picture(self, place: Place, number: int) -> StoredObject:
-        key = {"method": place.method, "direction": place.direction, "seed": place.seed}
-        part = ExperimentCampaign.objects.get(owner=self.run.owner, settings=self.run.settings, **key)
-        return objects.stored(State.objects.select_related("campaign").get(campaign=part.campaign_id, place=number))
+    def _picture(self, key: StateKey, number: int) -> StoredObject:
+        about = {"method": key.method, "direction": key.direction, "seed": key.seed}
+        part = ExperimentCampaign.objects.get(owner=self.run.owner, settings=self.run.settings, **about)
+        return objects.stored(State.objects.select_related("campaign").get(campaign=part.campaign_id, index=number))
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,10 @@ def ask_scorers(run: Run, states: KeptStates, show: Show, say: Callable[[str], N
         Blocked: a scorer gives no numbers at all.
     """
     asked = {role: scorer for role, scorer in run.scorers.items() if role != QUALITY}
-    planned, done = len(states.places) * len(asked), 0
+    planned, done = len(states.by_key) * len(asked), 0
     for role, scorer in asked.items():
         known = set(answers_of(run).filter(role=role, requests__gt=0).values_list("key", flat=True))
-        missing = [place for place in states.places if _key(place, role) not in known]
+        missing = [key for key in states.by_key if _key(key, role) not in known]
         done += len(known)
         show(done, planned)
         reasons: list[str] = []
@@ -185,12 +185,12 @@ def score_rows(run: Run, states: KeptStates) -> Iterator[dict[str, Any]]:
     found = {row.key: row for row in answers_of(run).filter(value__isnull=False)}
     rated = [asked.name for asked in run.options.of_experiment.rated]
     for name in (*rated, *run.scorers):
-        for place in states.places:
-            cells = {**place._asdict(), "name": name}
+        for key in states.by_key:
+            cells = {**key._asdict(), "name": name}
             if name == QUALITY:
-                if place in states.qualities:
-                    yield {**cells, "value": states.qualities[place], "source": run.scorers[name].name, "asks": None}
-            elif row := found.get(_key(place, name)):
+                if key in states.qualities:
+                    yield {**cells, "value": states.qualities[key], "source": run.scorers[name].name, "asks": None}
+            elif row := found.get(_key(key, name)):
                 asks = row.replies if name in rated else None
                 yield {**cells, "value": row.value, "source": row.source, "asks": asks}
 
@@ -228,9 +228,9 @@ def _ratings(run: Run, states: KeptStates) -> Iterator[Wanted]:
     for asked in run.options.of_experiment.rated:
         endpoint = _endpoint(run, asked.role)
         rate = _detection if asked.role == DETECTOR else _rating
-        for place in states.places:
-            ask = partial(rate, endpoint, asked, partial(states.shown_object, place))
-            yield Wanted(_key(place, asked.name), place.method, endpoint, asked.role, ask)
+        for key in states.by_key:
+            ask = partial(rate, endpoint, asked, partial(states.shown_object, key))
+            yield Wanted(_key(key, asked.name), key.method, endpoint, asked.role, ask)
 
 
 def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
@@ -245,23 +245,23 @@ def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
     for slot in sampler.tournament_schedule(options):
         asked = about[slot.about]
         words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question)
-        one, other = (_with_source(run, place, words, shown_of(place)) for place in (slot.match.one, slot.match.other))
+        one, other = (_with_source(run, key, words, shown_of(key)) for key in (slot.match.one, slot.match.other))
         pair = judge_calls.Pair(words, asked.question, other, one)
         ask = partial(_vote, endpoint, pair, slot.one_first)
         yield Wanted(_key_of_vote(slot), slot.first.method, endpoint, EVALUATOR, ask)
 
 
-def _key(place: Place, name: str) -> str:
-    return "|".join((*map(str, place), name))
+def _key(key: StateKey, name: str) -> str:
+    return "|".join((*map(str, key), name))
 
 
 def _key_of_vote(slot: sampler.TournamentSlot) -> str:
     return "|".join((slot.match.key, slot.about, "yes" if slot.one_first else "no"))
 
 
-def _with_source(run: Run, place: Place, words: judges.Prompt, shown: judges.ShownObject) -> judges.ShownObject:
+def _with_source(run: Run, key: StateKey, words: judges.Prompt, shown: judges.ShownObject) -> judges.ShownObject:
     """Return a state as the evaluator sees it: with its source where the words have a place for that."""
-    source = run.input_of(place)
+    source = run.input_of(key)
     if source is None or _CONTEXT not in words.template.user:
         return shown
     return replace(shown, context=(judges.ContextLine("Source", source.prompt),))
@@ -351,15 +351,15 @@ def _room(run: Run, under_way: int, wanted: int) -> int:
     return min(wanted, max(0, left // judge_calls.MOST_ASKS))
 
 
-def _ask_scorer(run: Run, states: KeptStates, role: str, scorer: Scorer, batch: Sequence[Place]) -> list[str]:
+def _ask_scorer(run: Run, states: KeptStates, role: str, scorer: Scorer, batch: Sequence[StateKey]) -> list[str]:
     """Ask about some states and store what comes; return why some have no number."""
-    rows = [_row(run, role, _key(place, role), place.method, scorer.name) for place in batch]
+    rows = [_row(run, role, _key(key, role), key.method, scorer.name) for key in batch]
     # Before they are asked about: what a process that dies has begun was asked for all the same.
     EvaluationAnswer.objects.filter(pk__in=rows).update(asked=F("asked") + 1)
     began = time.monotonic()
     kind = OBJECT_KINDS[run.options.of_experiment.objects]
     try:
-        answers = scorer.scores(kind, [states.stored(place) for place in batch])
+        answers = scorer.scores(kind, [states.stored(key) for key in batch])
     except ScorerInterrupted as error:
         raise Blocked(f"the scorer {scorer.name} was stopped; run the same command again to go on") from error
     except ScorerError as error:

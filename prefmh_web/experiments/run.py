@@ -177,7 +177,7 @@ def _save_pictures(part: Part, campaign: Campaign) -> None:
     for row in sampler.read_samples(part.record) if missing else ():
         step = int(row["step"])
         if int(row["chain_index"]) == _SHOWN_CHAIN and step in missing:
-            state = campaign.states.select_related("campaign").get(place=int(row["state_index"]))
+            state = campaign.states.select_related("campaign").get(index=int(row["state_index"]))
             picture = campaign.object_kind.media(objects.stored(state), Look(raster=True))
             if picture is None:
                 raise TypeError(f"{campaign.object_kind.nouns} have no pictures")

@@ -149,8 +149,8 @@ class Judge:
         score = self._score(about, shown[-1])
         if "yes or no" in said.lower():
             return {"Yes": GAIN * (score - 0.5), "No": GAIN * (0.5 - score)}
-        places = np.linspace(0, 1, len(choices))
-        return {each: -((GAIN * (score - place)) ** 2) for each, place in zip(choices, places, strict=True)}
+        positions = np.linspace(0, 1, len(choices))
+        return {each: -((GAIN * (score - index)) ** 2) for each, index in zip(choices, positions, strict=True)}
 
     def _scored(self, about: str, shown: str | bytes) -> float:
         """Return an object's score by the name of a question, 0 to 1: of one without a measure, the mean of all."""

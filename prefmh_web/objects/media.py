@@ -62,9 +62,9 @@ def ending_of(media_type: str) -> str:
     return _ENDINGS.get(media_type, media_type.rpartition("/")[2])
 
 
-def picture_name(campaign_id: int, revision: int, place: int, ending: str) -> str:
+def picture_name(campaign_id: int, revision: int, index: int, ending: str) -> str:
     """Return the name of one object's picture, below the storage's folder of pictures."""
-    return f"{campaign_id}/{revision}/{place}.{ending}"
+    return f"{campaign_id}/{revision}/{index}.{ending}"
 
 
 def rendered_name(campaign_id: int, code: str) -> str:

@@ -124,11 +124,11 @@ def _without_question(chains: QuerySet[Chain], patience: timedelta) -> Iterator[
     since = timezone.now() - patience
     chains = chains.annotate(decided_at=Max("comparisons__decided_at")).select_related("campaign")
     stuck = chains.filter(Q(decided_at__lt=since) | Q(decided_at=None, campaign__started_at__lt=since))
-    for chain in stuck.order_by("campaign", "place"):
+    for chain in stuck.order_by("campaign", "index"):
         since_when = chain.decided_at or chain.campaign.started_at
         yield (
             chain,
-            f"“{chain.campaign}”: chain {chain.place} has waited for the proposal of step {chain.step + 1} "
+            f"“{chain.campaign}”: chain {chain.index} has waited for the proposal of step {chain.step + 1} "
             f"for {_minutes(since_when)}",
         )
 
@@ -199,7 +199,7 @@ def _unanswerable(campaign: Campaign, comparison: Comparison, judge: Judge, peop
     answered = len(cast)
     if 0 < answered < judge.max_votes and people <= {vote.voter_id for vote in cast}:
         yield Finding(
-            f"“{campaign}”: step {comparison.step} of chain {comparison.chain.place} needs up to "
+            f"“{campaign}”: step {comparison.step} of chain {comparison.chain.index} needs up to "
             f"{judge.max_votes} votes "
             f"on “{judge}”; {answered} {'has' if answered == 1 else 'have'} been cast, and nobody else has joined.",
             "Nobody answers the same question on a pair twice: invite at least "

@@ -165,21 +165,21 @@ def held(campaign: Campaign, study: Study) -> QuerySet[Participation]:
 
 def are_all_taken(campaign: Campaign, study: Study) -> bool:
     """True if nobody new can have a place, whatever they answer."""
-    return study.places is not None and held(campaign, study).count() >= study.places
+    return study.quota is not None and held(campaign, study).count() >= study.quota
 
 
 def are_limited(study: Study) -> bool:
     """True if not everybody can have a place."""
-    return study.places is not None or any(question.places for question in study.protocol.questions)
+    return study.quota is not None or any(question.quota for question in study.protocol.questions)
 
 
 def _is_free(part: Participation, study: Study) -> bool:
     others = held(part.campaign, study).exclude(pk=part.pk)
-    if study.places is not None and others.count() >= study.places:
+    if study.quota is not None and others.count() >= study.quota:
         return False
     for question in study.protocol.questions:
         answer = part.answers.get(question.name, {}).get("answer", "")
-        most = question.places.get(answer)
+        most = question.quota.get(answer)
         # Not by a look-up in words: a question's name may have two underscores.
         given = KeyTransform("answer", KeyTransform(question.name, "answers"))
         same = others.alias(given=given).filter(given=answer)
@@ -250,10 +250,10 @@ def demand_startable(campaign: Campaign) -> None:
     if config.panelists:
         _demand_unlimited(study)
     wanted, people = needs(config, study.protocol), max(_asked(campaign), default=0)
-    if study.places is not None and study.places < people:
+    if study.quota is not None and study.quota < people:
         raise NotPossible(
-            f"Each pair needs votes of {people} different people, and there are {study.places} places. On the "
-            f"page “Participants”, set “Places” to {people} or more, or ask for fewer votes in the setup."
+            f"Each pair needs votes of {people} different people, and there are {study.quota} places. On the "
+            f"page “Participants”, set “Number of people” to {people} or more, or ask for fewer votes in the setup."
         )
     if study.budget is not None and study.budget < wanted.total:
         trials = f", and the shares of the protocol come to {wanted.trials} trials beside them" if wanted.trials else ""
@@ -323,21 +323,21 @@ def spending_of(campaign: Campaign) -> dict[str, Any] | None:
 
     It `needs` so many answers at most: the least budget with which it can start, so the one of its `study` may be too
     small (`is_too_small`). So many are `spent`, None of a draft; `supply` is what is still needed and can be given. A
-    place is paid `place_pay`, and all places `cost` so much, which is `per_vote` if all give as many votes as the steps
+    place is paid `full_pay`, and all places `cost` so much, which is `per_vote` if all give as many votes as the steps
     can take; the last two are empty where that is not known.
     """
-    study, cost = campaign.config.study, campaign.config.study.cost_of_places
+    study, cost = campaign.config.study, campaign.config.study.cost_of_quota
     if not (campaign.is_draft or study.budget is not None or cost is not None):
         return None
     wanted = needs(campaign.config, study.protocol)
-    bought = wanted.votes if study.votes_each is None else min(wanted.votes, study.votes_each * (study.places or 0))
+    bought = wanted.votes if study.votes_each is None else min(wanted.votes, study.votes_each * (study.quota or 0))
     return {
         "study": study,
         "needs": wanted,
         "spent": None if campaign.is_draft else spent(campaign),
         "supply": supply_of(campaign),
         "is_too_small": study.budget is not None and study.budget < wanted.total,
-        "place_pay": study.priced(study.place_pay),
+        "full_pay": study.priced(study.full_pay),
         "cost": study.priced(cost),
         "per_vote": study.priced(cost / bought) if cost and bought else "",
     }
@@ -399,11 +399,11 @@ def _steps_left(campaign: Campaign) -> int:
 
 
 def _can_give(campaign: Campaign, study: Study) -> int | None:
-    if study.places is None or study.votes_each is None:
+    if study.quota is None or study.votes_each is None:
         return None
     holders = held(campaign, study)
     still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("voter__votes_cast", default=0))
-    free = max(0, study.places - holders.count())
+    free = max(0, study.quota - holders.count())
     owed: int = still["people"] * study.votes_each - still["votes"]
     return free * study.votes_each + max(0, owed)
 
@@ -413,12 +413,12 @@ def estimate_of(campaign: Campaign) -> sampler.Estimate | None:
     config, asked = campaign.config, _asked(campaign)
     if not asked:
         return None
-    pay = config.study.place_pay
+    pay = config.study.full_pay
     return sampler.estimate(
         config.chains_at_most,
         config.steps,
         asked,
         burn_in=config.burn_in,
         votes_each=config.study.votes_each,
-        place_pay=None if pay is None else float(pay),
+        full_pay=None if pay is None else float(pay),
     )

@@ -182,9 +182,9 @@ def _leases(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
     hidden = Vote.objects.filter(key=OuterRef("key")).values("hidden_ms")[:1]
     rows = asked.values(
         *("voter", "key", "proposal_side", "issued_at", "ended_at", "ending"),
-        chain_index=F("comparison__chain__place"),
+        chain_index=F("comparison__chain__index"),
         step=F("comparison__step"),
-        judge_index=F("judge__place"),
+        judge_index=F("judge__index"),
         hidden_ms=Subquery(hidden),
     )
     for row in rows.iterator(_AT_A_TIME):
@@ -213,9 +213,9 @@ def _checks(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
             chosen_side=check.chosen_side,
             passed=check.is_passed if is_told else None,
             agreed=check.agrees_with(check.voted_side),
-            chain_index=repeated and repeated.comparison.chain.place,
+            chain_index=repeated and repeated.comparison.chain.index,
             step=repeated and repeated.comparison.step,
-            judge_index=repeated and repeated.judge.place,
+            judge_index=repeated and repeated.judge.index,
             elapsed_ms=check.elapsed_ms,
             shown_at=check.shown_at,
             answered_at=check.answered_at,

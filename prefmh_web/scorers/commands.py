@@ -283,18 +283,18 @@ class Command:
             child.interrupt()
 
     def _answers(self, lines: Sequence[bytes | NoScore]) -> list[Answer]:
-        found: dict[int, Answer] = {place: line for place, line in enumerate(lines) if isinstance(line, NoScore)}
-        asked = {place: line for place, line in enumerate(lines) if not isinstance(line, NoScore)}
+        found: dict[int, Answer] = {index: line for index, line in enumerate(lines) if isinstance(line, NoScore)}
+        asked = {index: line for index, line in enumerate(lines) if not isinstance(line, NoScore)}
         tries: Counter[int] = Counter()
         # Answers of the present child, which count once it has stayed quiet after them.
         given: dict[int, Answer] = {}
         longest = _LEAST_QUIET_S
-        while waiting := [place for place in asked if place not in found | given]:
+        while waiting := [index for index in asked if index not in found | given]:
             # One that has failed comes first, in a fresh child.
-            place = max(waiting, key=tries.__getitem__)
+            index = max(waiting, key=tries.__getitem__)
             began = time.monotonic()
             try:
-                given[place] = self._one(asked[place])
+                given[index] = self._one(asked[index])
                 longest = max(longest, time.monotonic() - began)
                 if len(waiting) == 1 and self._child is not None:
                     self._child.stay_quiet(min(longest, self._seconds))
@@ -305,10 +305,10 @@ class Command:
                 self._note_failure(error)
                 # What this child has said is asked again: it may have been out of step before it failed.
                 given = {}
-                tries[place] += 1
-                if tries[place] == TRIES:
-                    found[place] = NoScore(str(error))
-        return [(found | given)[place] for place in range(len(lines))]
+                tries[index] += 1
+                if tries[index] == TRIES:
+                    found[index] = NoScore(str(error))
+        return [(found | given)[index] for index in range(len(lines))]
 
     def _one(self, line: bytes) -> Answer:
         seconds = self._seconds

@@ -235,7 +235,7 @@ def _commands(given: str) -> dict[str, tuple[str, ...]]:
 
 
 Count = Annotated[int, _number(int, lambda count: count >= 0, "a whole number")]
-Places = Annotated[int, _number(int, lambda count: 0 <= count <= 1_000, "a whole number, at most 1000")]
+Indices = Annotated[int, _number(int, lambda count: 0 <= count <= 1_000, "a whole number, at most 1000")]
 Seconds = Annotated[
     float, _number(float, lambda seconds: 0 < seconds <= 86_400, "a number of seconds above 0, at most a day’s 86400")
 ]
@@ -266,7 +266,7 @@ class Environment(BaseSettings):
 
     # The servers beside ours. None of them set means embedded.
     database_url: Annotated[str, _demand_scheme(("postgresql", "postgres"))] | None = None
-    database_pool_size: Places = 0
+    database_pool_size: Indices = 0
     redis_url: Annotated[str, _demand_scheme(_REDIS)] | None = None
     redis_timeout_seconds: Seconds = 0.5
     celery_broker_url: Annotated[str, _demand_scheme(_BROKERS)] | None = None

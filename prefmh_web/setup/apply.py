@@ -165,7 +165,7 @@ def pilot(campaign: Campaign, owner: User, people: int, votes_each: int) -> Camp
     if not can_have_one(campaign):
         raise NotPossible("No crowd votes in this campaign, so nobody can try it out.")
     config = files.config_of(campaign)
-    limits: dict[str, object] = {"places": people, "votes_each": votes_each, "budget": None}
+    limits: dict[str, object] = {"quota": people, "votes_each": votes_each, "budget": None}
     if not config.study.platform.knows_people:
         # An open link has no places; with a protocol, though an empty one, it has.
         limits["recruiter"] = OPEN.name

@@ -93,14 +93,14 @@ def of_owner(config: CampaignConfig, owner: User, kept: CampaignConfig | None = 
     """
     yield from of_scorers(config)
     known = kept.study.refused if kept else ()
-    for place, each in enumerate(config.study.refused):
+    for index, each in enumerate(config.study.refused):
         if each in known:
             continue
         mine = Campaign.objects.filter(pk=each.number, owner=owner, name=each.name)
         found = mine.exclude(status=Campaign.Status.DELETING).first()
         if found is None or found.is_draft:
             yield (
-                f"study.refused.{place}",
+                f"study.refused.{index}",
                 f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here",
             )
 

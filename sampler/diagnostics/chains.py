@@ -340,10 +340,10 @@ def _column(name: str, found: _Cells, samples: list[Row]) -> Column:
     if problem := _ids(name, found, samples):
         return Column(name, {}, problem)
     numbers = [_number(cell) for cell in found.drawn]
-    if wrong := [place for place, number in enumerate(numbers) if number is None]:
+    if wrong := [index for index, number in enumerate(numbers) if number is None]:
         first = ", ".join(
-            f"{found.drawn[place][:60]!r} (chain {samples[place]['chain_index']}, step {samples[place]['step']})"
-            for place in wrong[:_SHOWN_DRAWS]
+            f"{found.drawn[index][:60]!r} (chain {samples[index]['chain_index']}, step {samples[index]['step']})"
+            for index in wrong[:_SHOWN_DRAWS]
         )
         what = f"{len(wrong):,} of {len(numbers):,} draws have no number there, the first ones {first}"
         return Column(name, {}, what)

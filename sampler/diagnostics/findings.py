@@ -248,9 +248,9 @@ def _scores(rows: Sequence[Row], objects: Mapping[str, int]) -> tuple[Mapping[Ha
         return {}, _NO_FIT
     is_trusted = fit.clusters >= FEWEST_CLUSTERS
     found: dict[Hashable, Score] = {}
-    for place, item in enumerate(choices.items):
-        low, high = (float(end[place]) if is_trusted else None for end in (fit.low, fit.high))
-        found[item] = Score(float(fit.estimate[place]), low, high)
+    for index, item in enumerate(choices.items):
+        low, high = (float(end[index]) if is_trusted else None for end in (fit.low, fit.high))
+        found[item] = Score(float(fit.estimate[index]), low, high)
     return found, ""
 
 
@@ -289,7 +289,7 @@ class Objects:
     def __init__(self, record: Record, target_of: Callable[[int], str]) -> None:
         self._same = {row["state_index"]: row["object_index"] for row in record["states"]}
         content = {row["state_index"]: row["content"] for row in record["states"]}
-        self._place: dict[tuple[str, str], int] = {}
+        self._index: dict[tuple[str, str], int] = {}
         chains = {row["chain_index"] for row in (*record["samples"], *record["steps"])}
         self.prompts = {chain: target_of(int(chain)) for chain in chains}
         """By chain; of other objects than texts they are empty."""
@@ -297,14 +297,14 @@ class Objects:
         for row in sorted(record["steps"], key=step_key):
             for state in (row["current_state"], row["proposal_state"]):
                 known = self.prompts[row["chain_index"]], self._same[state]
-                if self._place.setdefault(known, len(short)) == len(short):
+                if self._index.setdefault(known, len(short)) == len(short):
                     short.append((content[state].splitlines() or [""])[0][:_NAME_LENGTH])
         self.names = _distinct(short)
         """What to call each object: the first line of its content, and which it is of those that read alike."""
 
-    def place(self, chain: str, state: str) -> int:
+    def index(self, chain: str, state: str) -> int:
         """Return the object's number: 0 for the one that the chains came to first."""
-        return self._place[self.prompts[chain], self._same[state]]
+        return self._index[self.prompts[chain], self._same[state]]
 
     @property
     def has_prompts(self) -> bool:
@@ -329,7 +329,7 @@ class Population:
     def pair(self, vote: Row) -> tuple[int, int]:
         """Return the numbers of the two objects of a vote, in the order in which they stood."""
         first, second = (
-            self.objects.place(vote["chain_index"], vote[side]) for side in ("first_state", "second_state")
+            self.objects.index(vote["chain_index"], vote[side]) for side in ("first_state", "second_state")
         )
         return first, second
 
@@ -405,9 +405,9 @@ def populations(record: Record, objects: Objects, cluster: str) -> list[Populati
 def _distinct(names: list[str]) -> dict[int, str]:
     taken, seen = Counter(names), Counter[str]()
     distinct = {}
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         seen[name] += 1
-        distinct[place] = name if name and taken[name] == 1 else f"{name} ({seen[name]})".strip()
+        distinct[index] = name if name and taken[name] == 1 else f"{name} ({seen[name]})".strip()
     return distinct
 
 

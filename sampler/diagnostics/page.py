@@ -255,12 +255,12 @@ def _trace(title: str, column: Column, chains: Sequence[str]) -> Element:
     longest = max(map(len, drawn_draws))
     drawn = []
     for number, draws in enumerate(drawn_draws):
-        places = [
+        points = [
             f"{_LABELS + _PLOT * at / longest:.1f},{_TRACE - _TRACE * (draws[at] - low) / ((high - low) or 1):.1f}"
             for at in _evenly(len(draws), _MOST_POINTS)
         ]
         colour = f"hsl({137 * number % 360} 60% 40%)"
-        drawn.append(_of("polyline", points=" ".join(places), fill="none", stroke=colour))
+        drawn.append(_of("polyline", points=" ".join(points), fill="none", stroke=colour))
     for end, y in ((high, 12), (low, _TRACE)):
         drawn.append(_of("text", f"{end:.4g}", x=_LABELS - 12, y=y, text_anchor="end"))
     drawn.append(_of("text", many(longest, "step"), x=_LABELS + _PLOT, y=_TRACE + 16, text_anchor="end"))
@@ -298,7 +298,7 @@ def _of(tag: str, text: str = "", *children: Element, **attributes: object) -> E
 
 
 def _evenly(count: int, most: int) -> list[int]:
-    """Return up to so many places of a list, its first and its last among them."""
+    """Return up to so many indices of a list, its first and its last among them."""
     return [round(at) for at in np.linspace(0, count - 1, min(count, most)).tolist()]
 
 

@@ -188,8 +188,8 @@ def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:
         yield f"{about}; {_too_few(scores.clusters, clusters)}"
     order = np.argsort(-scores.estimate, kind="stable")
     shown = order if len(order) <= 2 * _SHOWN_ITEMS else [*order[:_SHOWN_ITEMS], *order[-_SHOWN_ITEMS:]]
-    for place, i in enumerate(shown):
-        if len(shown) < len(order) and place == _SHOWN_ITEMS:
+    for index, i in enumerate(shown):
+        if len(shown) < len(order) and index == _SHOWN_ITEMS:
             yield f"  … {len(order) - len(shown)} more"
         interval = f"  ({scores.low[i]:+.2f} to {scores.high[i]:+.2f})" if trusted else ""
         yield f"  {scores.estimate[i]:+.2f}{interval}  {scores.items[i]}"

@@ -46,12 +46,12 @@ class Choices:
 
     Args:
         items: n of them, in order of their first appearance.
-        first: places in `items`, shape (v,), one for each vote.
-        second: places in `items`, shape (v,). Two items that look the same may meet: such a vote says only how its
+        first: indices in `items`, shape (v,), one for each vote.
+        second: indices in `items`, shape (v,). Two items that look the same may meet: such a vote says only how its
             voter leans.
         chose_first: shape (v,).
         clusters: c of them, in order of their first appearance. Votes of one cluster may depend on each other.
-        cluster: places in `clusters`, shape (v,).
+        cluster: indices in `clusters`, shape (v,).
     """
 
     items: tuple[Hashable, ...]
@@ -127,9 +127,9 @@ class Choices:
         if to_first and to_second:
             return "the votes fit any position bias: what stood where and what was preferred cannot be told apart"
         if to_first or to_second:
-            place = "first" if to_first else "second"
+            index = "first" if to_first else "second"
             return (
-                f"the votes fit a bias to the {place} object without bound: no cycle of preferences speaks against it"
+                f"the votes fit a bias to the {index} object without bound: no cycle of preferences speaks against it"
             )
         return None
 
@@ -147,10 +147,10 @@ class Choices:
             f"{top}{self._names(perfect)}, never lost to any other; {bottom}{self._names(hopeless)}, never won over any"
         )
 
-    def _names(self, places: list[int]) -> str:
-        shown = ", ".join(str(self.items[i])[:60] for i in places[:_NAMED])
-        more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-        return ("item " if len(places) == 1 else f"{len(places)} items (") + shown + more + ")" * (len(places) > 1)
+    def _names(self, indices: list[int]) -> str:
+        shown = ", ".join(str(self.items[i])[:60] for i in indices[:_NAMED])
+        more = f" and {len(indices) - _NAMED} more" if len(indices) > _NAMED else ""
+        return ("item " if len(indices) == 1 else f"{len(indices)} items (") + shown + more + ")" * (len(indices) > 1)
 
     def _components(self, connection: str) -> IntArray:
         from scipy.sparse.csgraph import connected_components

@@ -31,7 +31,7 @@ from sampler.experiments.options import (
     ExperimentMethod,
     ExperimentOptions,
     OptionError,
-    Place,
+    StateKey,
     TournamentMatch,
     tournament_matches,
 )
@@ -80,17 +80,17 @@ class RunFiles:
             raise OutputError(f"{self.folder / outputs.SETTINGS} is none of an experiment: {error}") from error
 
     @cached_property
-    def scores(self) -> dict[str, dict[Place, float]]:
+    def scores(self) -> dict[str, dict[StateKey, float]]:
         """What kept states were given, by name and then by state.
 
         Raises:
             OutputError: a state was given the same thing twice, or a cell is no number.
         """
-        found: dict[str, dict[Place, float]] = {}
+        found: dict[str, dict[StateKey, float]] = {}
         for row in read_table(self.folder, outputs.SCORES):
             try:
                 numbers = (int(row[column]) for column in ("seed", "chain", "step"))
-                state, value = Place(row["method"], row["direction"], *numbers), float(row["value"])
+                state, value = StateKey(row["method"], row["direction"], *numbers), float(row["value"])
                 if not math.isfinite(value):
                     raise ValueError(f"a value must be finite, not {value}")
             except ValueError as error:
@@ -101,15 +101,15 @@ class RunFiles:
             of_name[state] = value
         return found
 
-    def score(self, name: str, state: Place) -> float | None:
+    def score(self, name: str, state: StateKey) -> float | None:
         """Return what a state was given, or None."""
         return self.scores.get(name, {}).get(state)
 
-    def kept(self, method: ExperimentMethod, direction: Direction) -> list[Place]:
+    def kept(self, method: ExperimentMethod, direction: Direction) -> list[StateKey]:
         """Return the states of a method that are evaluated: seed after seed, chain after chain."""
         return [state for seed in self.options.seeds for state in self.options.kept_of(method, direction, seed)]
 
-    def contents(self, method: ExperimentMethod, direction: Direction, seed: int) -> dict[Place, str]:
+    def contents(self, method: ExperimentMethod, direction: Direction, seed: int) -> dict[StateKey, str]:
         """Return what the kept states of one campaign say; none where its record is not there yet.
 
         Raises:
@@ -119,8 +119,8 @@ class RunFiles:
         if not path.exists():
             return {}
         wanted, of_campaign = set(self.options.kept_of(method, direction, seed)), (method.name, direction.name, seed)
-        rows = ((Place(*of_campaign, int(row["chain_index"]), int(row["step"])), row) for row in read_samples(path))
-        return {place: row["content"] for place, row in rows if place in wanted}
+        rows = ((StateKey(*of_campaign, int(row["chain_index"]), int(row["step"])), row) for row in read_samples(path))
+        return {key: row["content"] for key, row in rows if key in wanted}
 
     def references(self, direction: Direction) -> list[str]:
         """Return the references of a direction's sentences; none where none has one.
@@ -223,7 +223,7 @@ def measure_images(run: RunFiles) -> Cells:
     States of one chain follow each other, so only runs of several seeds have an interval; independent draws have one.
     """
 
-    def all_detected(state: Place) -> float | None:
+    def all_detected(state: StateKey) -> float | None:
         answers = [run.score(asked.name, state) for asked in run.options.of_experiment.rated]
         return None if None in answers else float(all(answers))
 
@@ -301,7 +301,7 @@ def measure_translation(run: RunFiles) -> Cells:
 
 
 def corpus_scores(run: RunFiles) -> Cells:
-    """Return the same metrics at the level of the corpus: of each kept state's place in its chain, then the mean.
+    """Return the same metrics at the level of the corpus: of each kept state's index in its chain, then the mean.
 
     An extra, which the paper's table does not have.
 
@@ -407,14 +407,14 @@ def _cluster(run: RunFiles, match: TournamentMatch) -> Hashable:
     return match.one.seed, match.one.chain
 
 
-def _texts(run: RunFiles, method: ExperimentMethod, direction: Direction) -> dict[Place, str]:
-    found: dict[Place, str] = {}
+def _texts(run: RunFiles, method: ExperimentMethod, direction: Direction) -> dict[StateKey, str]:
+    found: dict[StateKey, str] = {}
     for seed in run.options.seeds:
         found |= run.contents(method, direction, seed)
     return found
 
 
-def _scorer_of(run: RunFiles, direction: Direction, column: Column) -> Callable[[Place, str], float | None]:
+def _scorer_of(run: RunFiles, direction: Direction, column: Column) -> Callable[[StateKey, str], float | None]:
     """Return what gives a translation its number: a scorer, or a metric of sentence and reference."""
     if column.scorer:
         return lambda state, text: run.score(column.scorer, state)
@@ -429,7 +429,7 @@ def _scorer_of(run: RunFiles, direction: Direction, column: Column) -> Callable[
 
 
 def _by_source(
-    direction: Direction, score: Callable[[Place, str], float | None], texts: Mapping[Place, str]
+    direction: Direction, score: Callable[[StateKey, str], float | None], texts: Mapping[StateKey, str]
 ) -> dict[int, float]:
     found: dict[int, list[float]] = {}
     for state, text in texts.items():

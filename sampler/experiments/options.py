@@ -268,7 +268,7 @@ class OptionError(ValueError):
         self.option = option
 
 
-class Place(NamedTuple):
+class StateKey(NamedTuple):
     """Where a state stands: after which step, 0 for the start, of which chain of which campaign."""
 
     method: str
@@ -419,11 +419,11 @@ class ExperimentOptions:
         """Return how many proposals each chain of a method gets: one for each kept state where it only draws."""
         return self.keep if method.draws_only else self.steps
 
-    def kept_of(self, method: ExperimentMethod, direction: Direction, seed: int) -> list[Place]:
+    def kept_of(self, method: ExperimentMethod, direction: Direction, seed: int) -> list[StateKey]:
         """Return the states of one campaign that are evaluated, chain after chain."""
         steps = kept_steps(self, method)
         chains = range(self.chains_of(direction))
-        return [Place(method.name, direction.name, seed, chain, step) for chain in chains for step in steps]
+        return [StateKey(method.name, direction.name, seed, chain, step) for chain in chains for step in steps]
 
 
 def kept_steps(options: ExperimentOptions, method: ExperimentMethod) -> tuple[int, ...]:
@@ -436,7 +436,7 @@ def kept_steps(options: ExperimentOptions, method: ExperimentMethod) -> tuple[in
     steps, keep = options.steps_of(method), options.keep
     if method.draws_only or options.of_experiment.spacing == "last":
         return tuple(range(steps - keep + 1, steps + 1))
-    return tuple(options.burn_in + 1 + place for place in _evenly_spaced(steps - options.burn_in, keep))
+    return tuple(options.burn_in + 1 + index for index in _evenly_spaced(steps - options.burn_in, keep))
 
 
 def shown_steps(options: ExperimentOptions) -> tuple[int, ...]:
@@ -446,7 +446,7 @@ def shown_steps(options: ExperimentOptions) -> tuple[int, ...]:
     """
     if options.steps >= SHOWN_EVERY:
         return tuple(range(SHOWN_EVERY, options.steps + 1, SHOWN_EVERY))
-    return tuple(place + 1 for place in _evenly_spaced(options.steps, min(options.steps, MOST_SHOWN)))
+    return tuple(index + 1 for index in _evenly_spaced(options.steps, min(options.steps, MOST_SHOWN)))
 
 
 def selected_steps(options: ExperimentOptions) -> tuple[int, ...]:
@@ -469,8 +469,8 @@ class TournamentMatch:
 
     prompt: int
     number: int
-    one: Place
-    other: Place
+    one: StateKey
+    other: StateKey
 
     @property
     def key(self) -> str:
@@ -493,7 +493,7 @@ class TournamentSlot:
         return self.match.key, self.about, self.one_first
 
     @property
-    def first(self) -> Place:
+    def first(self) -> StateKey:
         """The state that is shown first."""
         return self.match.one if self.one_first else self.match.other
 
@@ -523,9 +523,9 @@ def tournament_schedule(options: ExperimentOptions) -> list[TournamentSlot]:
     pairs = [(match, name) for match in tournament_matches(options) for name in properties]
     seeded = np.random.SeedSequence(options.seeds[0], spawn_key=(_TOURNAMENT,))
     drawn = np.random.Generator(np.random.PCG64(seeded))
-    # `random` is what NumPy keeps stable; ties are broken by place.
+    # `random` is what NumPy keeps stable; ties are broken by index.
     order = np.argsort(drawn.random(len(pairs)), kind="stable").tolist()
-    chosen = [pairs[place] for place in order]
+    chosen = [pairs[index] for index in order]
     return [TournamentSlot(match, about, one_first) for match, about in chosen for one_first in (True, False)]
 
 
@@ -582,16 +582,16 @@ def _chains(options: ExperimentOptions) -> int:
 
 def _met(
     options: ExperimentOptions, direction: Direction, seed: int, prompt: int, method: ExperimentMethod
-) -> list[Place]:
+) -> list[StateKey]:
     """Return the M kept states of a method that meet others under a prompt: its chains', one after the other."""
     chains, steps = range(prompt, options.chains_of(direction), direction.inputs), kept_steps(options, method)
     kept = [(chain, step) for chain in chains for step in steps]
-    met = (kept[place] for place in _evenly_spaced(len(kept), options.matches))
-    return [Place(method.name, direction.name, seed, *where) for where in met]
+    met = (kept[index] for index in _evenly_spaced(len(kept), options.matches))
+    return [StateKey(method.name, direction.name, seed, *where) for where in met]
 
 
 def _evenly_spaced(many: int, few: int) -> Iterator[int]:
-    """Yield `few` places among 0 ... many - 1, ascending and evenly spaced, the last one always among them."""
+    """Yield `few` indices among 0 ... many - 1, ascending and evenly spaced, the last one always among them."""
     return (many * k // few - 1 for k in range(1, few + 1))
 
 

@@ -30,7 +30,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sampler.experiments.options import EXPERIMENTS, ExperimentOptions, OptionError, Place, TournamentMatch
+from sampler.experiments.options import EXPERIMENTS, ExperimentOptions, OptionError, StateKey, TournamentMatch
 from sampler.judges import PRESETS
 from sampler.record.record import RecordError
 from sampler.record.tables import Row, escaped, unescaped
@@ -65,7 +65,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "other_step",
     ),
     VOTES: ("pair", "property", "one_first", "number", "chose_one", "voter", "asks"),
-    SCORES: (*Place._fields, "name", "value", "source", "asks"),
+    SCORES: (*StateKey._fields, "name", "value", "source", "asks"),
     CALLS: (
         "stage", "method", "role", "endpoint", "planned", "requests", "repeated", "unparsable", "tokens", "seconds",
         "cost",
@@ -316,10 +316,10 @@ def _sentence_rows(content: bytes, name: str) -> Iterator[tuple[int, dict[str, s
     header = [each.lower() for each in cells[0]]
     if missing := [column for column in _SENTENCE_COLUMNS[:2] if column not in header]:
         raise _wrong(name, 1, missing[0], "is missing: the first line names the columns, with a tab between")
-    for place, column in enumerate(header):
-        if column not in _SENTENCE_COLUMNS or column in header[:place]:
+    for index, column in enumerate(header):
+        if column not in _SENTENCE_COLUMNS or column in header[:index]:
             raise _wrong(
-                name, 1, column[:40] or str(place + 1), f"must be one of {', '.join(_SENTENCE_COLUMNS)}, each once"
+                name, 1, column[:40] or str(index + 1), f"must be one of {', '.join(_SENTENCE_COLUMNS)}, each once"
             )
     for line, row in enumerate(cells[1:], start=2):
         if row == [""]:

@@ -376,8 +376,8 @@ def _draw_dots(figure: Any, run: RunFiles, table: ResultTable) -> None:
     for axes in panels.flat[len(drawn) :]:
         axes.set_axis_off()
     for axes, column in zip(panels.flat, drawn, strict=False):
-        for place, cell in enumerate(table.of_column(column)):
-            _draw_cell(axes, place, cell)
+        for index, cell in enumerate(table.of_column(column)):
+            _draw_cell(axes, index, cell)
         axes.set_title(_headed(column))
         axes.set_yticks(range(len(table.methods)), [method.label for method in table.methods])
         axes.set_ylim(len(table.methods) - 0.5, -0.5)
@@ -385,15 +385,15 @@ def _draw_dots(figure: Any, run: RunFiles, table: ResultTable) -> None:
         axes.set_axisbelow(True)
 
 
-def _draw_cell(axes: Any, place: int, cell: Cell) -> None:
-    ours, colour = cell.ours, COLOURS[place % len(COLOURS)]
+def _draw_cell(axes: Any, index: int, cell: Cell) -> None:
+    ours, colour = cell.ours, COLOURS[index % len(COLOURS)]
     if ours.value is not None:
         if ours.low is not None and ours.high is not None:
-            axes.plot([ours.low, ours.high], [place, place], color=colour, linewidth=1.4)
-        axes.plot([ours.value], [place], marker="o", color=colour, markersize=4)
+            axes.plot([ours.low, ours.high], [index, index], color=colour, linewidth=1.4)
+        axes.plot([ours.value], [index], marker="o", color=colour, markersize=4)
     if cell.compared is not None:
         ring = {"markerfacecolor": "none", "markeredgecolor": "0.4", "markersize": 6}
-        axes.plot([cell.compared], [place], marker="o", linestyle="none", **ring)
+        axes.plot([cell.compared], [index], marker="o", linestyle="none", **ring)
 
 
 def _measured(table: ResultTable) -> list[Column]:

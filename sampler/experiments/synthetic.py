@@ -98,9 +98,9 @@ def target() -> FloatArray:
 def proposal_law() -> FloatArray:
     """Return q(k'|k) at [k, k'], symmetric, shape (241, 241)."""
     law = np.full((STATES, STATES), GLOBAL / STATES)
-    places = np.arange(STATES)
+    states = np.arange(STATES)
     for move in _LOCAL:
-        law[places, np.clip(places + move, 0, STATES - 1)] += (1 - GLOBAL) / len(_LOCAL)
+        law[states, np.clip(states + move, 0, STATES - 1)] += (1 - GLOBAL) / len(_LOCAL)
     return law
 
 

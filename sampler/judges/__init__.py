@@ -25,7 +25,7 @@ from sampler.judges.prompts import PromptTemplate as PromptTemplate
 from sampler.judges.prompts import SharedContext as SharedContext
 from sampler.judges.prompts import ShownObject as ShownObject
 from sampler.judges.prompts import detection_prompt as detection_prompt
-from sampler.judges.prompts import known_places as known_places
+from sampler.judges.prompts import known_placeholders as known_placeholders
 from sampler.judges.prompts import pairwise_prompt as pairwise_prompt
 from sampler.judges.prompts import picture_part as picture_part
 from sampler.judges.prompts import rating_prompt as rating_prompt

@@ -179,40 +179,40 @@ class JudgeConfig(Declared):
 
 
 def without_twins(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str]]:
-    """Yield the place, the field and the reason of each judge of a fixed order that has no twin to go with it.
+    """Yield the index, the field and the reason of each judge of a fixed order that has no twin to go with it.
 
     A lean b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b), going and
     coming back: no law is left in balance. With a twin in the opposite order the two change places on the way back, so
     that b cancels; hence the same question, the same voters and as many votes (`sampler.rules.order`).
     """
-    alone = [place for place, judge in enumerate(judges) if judge.order in _OTHER]
+    alone = [index for index, judge in enumerate(judges) if judge.order in _OTHER]
     for same_votes in (True, False):
-        for place in list(alone):
-            twin = next((each for each in alone if _are_twins(judges[place], judges[each], same_votes)), None)
-            if place not in alone or twin is None:
+        for index in list(alone):
+            twin = next((each for each in alone if _are_twins(judges[index], judges[each], same_votes)), None)
+            if index not in alone or twin is None:
                 continue
-            alone.remove(place)
+            alone.remove(index)
             alone.remove(twin)
             if not same_votes:
-                first, second = sorted((place, twin))
+                first, second = sorted((index, twin))
                 reason = f"must be {judges[first].votes}, as that of its twin, judges.{first}: each order is half of N"
                 yield second, "votes", reason
-    for place in alone:
-        other = _OTHER[judges[place].order]
+    for index in alone:
+        other = _OTHER[judges[index].order]
         reason = (
             f"a judge of one order needs a twin of order '{other}' with the same question, source and votes, so that "
             "a bias to one side cancels; use 'random' for a judge alone"
         )
-        yield place, "order", reason
+        yield index, "order", reason
 
 
 def vision_errors(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each setting of pictures that these objects have no use for."""
-    for place, judge in enumerate(judges):
+    for index, judge in enumerate(judges):
         vision = judge.source.vision if isinstance(judge.source, ModelSource) else None
         if vision is None:
             continue
-        path = f"judges.{place}.source.vision"
+        path = f"judges.{index}.source.vision"
         if objects in ("texts", "markdown"):
             yield path, "must be left out: texts have no pictures"
         elif vision.molecules is not None and objects != "molecules":
@@ -223,9 +223,9 @@ def vision_errors(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple
 
 def hearing_errors(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each judge that is a model where the objects are recordings."""
-    for place, judge in enumerate(judges):
+    for index, judge in enumerate(judges):
         if objects == "audio" and isinstance(judge.source, ModelSource):
-            yield f"judges.{place}.source", "must not be a model: it hears no recordings. Let people judge"
+            yield f"judges.{index}.source", "must not be a model: it hears no recordings. Let people judge"
 
 
 def _are_twins(one: JudgeConfig, other: JudgeConfig, same_votes: bool) -> bool:
@@ -269,18 +269,18 @@ def panel_errors(judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
     names = panelists_of(judges)
     numbers = {str(number): name for number, name in enumerate(names, start=1)}
     asked: defaultdict[str, list[str]] = defaultdict(list)
-    for place, judge in enumerate(judges) if names else ():
+    for index, judge in enumerate(judges) if names else ():
         if isinstance(judge.source, PeopleSource):
-            yield f"judges.{place}.source", "must be a panelist or a model: with a panel, nobody else votes"
+            yield f"judges.{index}.source", "must be a panelist or a model: with a panel, nobody else votes"
         elif isinstance(judge.source, PanelistSource):
             asked[judge.question].append(judge.source.name)
             if numbers.get(judge.source.name, judge.source.name) != judge.source.name:
-                yield f"judges.{place}.source.name", "must not be the number of another panelist"
+                yield f"judges.{index}.source.name", "must not be the number of another panelist"
             if judge.votes != 1:
-                yield f"judges.{place}.votes", f"must be 1 for a panelist: more votes {_TWICE}"
+                yield f"judges.{index}.votes", f"must be 1 for a panelist: more votes {_TWICE}"
             if judge.order != "random":
                 reason = f"must be 'random' for a panelist: two judges, one for each order, {_TWICE}"
-                yield f"judges.{place}.order", reason
+                yield f"judges.{index}.order", reason
     for question, of_whom in asked.items():
         if sorted(of_whom) != sorted(names):
             yield "judges", f"“{question}” must be asked of each of the {len(names)} panelists, once"

@@ -39,7 +39,7 @@ def presentations_of(
     uniforms = _numbers(seed, chain, step, Purpose.SIDES, budgets, judge)
     if order == "balanced":
         half = np.argsort(uniforms, kind="stable")[: budgets[judge] // 2]
-        return tuple(bool(place in half) for place in range(budgets[judge]))
+        return tuple(bool(index in half) for index in range(budgets[judge]))
     if order == "random":
         return tuple(bool(uniform < 0.5) for uniform in uniforms)
     return (order == "proposal-first",) * budgets[judge]

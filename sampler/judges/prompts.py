@@ -35,10 +35,11 @@ The stories' properties are those of L1099-1102, and what a judge of translation
 Detectors say whether something is in an object. Their message is the question and the object, and nothing else. They
 are asked greedily, at temperature 0: their answer is a measurement, not a draw. `replies.parse_yes_or_no` reads it.
 
-A prompt of the researcher's own: a system message and a text with places for what is asked and what is judged.
+A prompt of the researcher's own: a system message and a text with placeholders for what is asked and what is judged.
 
-A place is a name between double braces, as {{question}}. Nothing else is read in a template: no attribute, no format
-and no expression. What is put in is never read for places again: an object whose text says {{second}} stays that text.
+A placeholder is a name between double braces, as {{question}}. Nothing else is read in a template: no attribute, no
+format and no expression. What is put in is never read for placeholders again: an object whose text says {{second}}
+stays that text.
 
     {{question}}                 the judge's question; must be there
     {{first}}, {{second}}        the two objects, in the order of A and B; each once, in this order
@@ -77,8 +78,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Place:
-    """One place of a template: what is named, and of which column or measure."""
+class Placeholder:
+    """One placeholder of a template: what is named, and of which column or measure."""
 
     name: str
     of: str = ""
@@ -137,32 +138,32 @@ class PromptTemplate(Sparse):
         return text
 
 
-def pieces(text: str) -> Iterator[str | Place]:
-    """Yield the words of a template and its places, in their order."""
+def pieces(text: str) -> Iterator[str | Placeholder]:
+    """Yield the words of a template and its placeholders, in their order."""
     end = 0
     for found in _PLACE.finditer(text):
         if found.start() > end:
             yield text[end : found.start()]
         name, _, of = found.group(1).partition(":")
-        yield Place(name.strip(), of.strip())
+        yield Placeholder(name.strip(), of.strip())
         end = found.end()
     if end < len(text):
         yield text[end:]
 
 
-def places(text: str) -> list[Place]:
-    """Return the places of a template."""
-    return [piece for piece in pieces(text) if isinstance(piece, Place)]
+def placeholders(text: str) -> list[Placeholder]:
+    """Return the placeholders of a template."""
+    return [piece for piece in pieces(text) if isinstance(piece, Placeholder)]
 
 
 def template_problems(template: PromptTemplate, fitting: Fitting) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of everything in a template that cannot be filled, or is missing."""
     for field in ("system", "user"):
-        for place in dict.fromkeys(places(getattr(template, field))):
-            if reason := _why_unknown(place, field, fitting):
+        for placeholder in dict.fromkeys(placeholders(getattr(template, field))):
+            if reason := _why_unknown(placeholder, field, fitting):
                 yield field, reason
-    named = [place.name for place in places(template.user) if not place.of]
-    if "question" not in named and Place("question") not in places(template.system):
+    named = [placeholder.name for placeholder in placeholders(template.user) if not placeholder.of]
+    if "question" not in named and Placeholder("question") not in placeholders(template.system):
         yield "user", "must hold {{question}}, which is what the record says that this judge answers"
     yield from (("user", reason) for reason in _objects_missing(named, fitting))
     if fitting.columns and "context" not in named and not _shows_columns(template.user, fitting):
@@ -189,22 +190,22 @@ def template_errors(sources: Sequence[object], fitting: Fitting) -> Iterator[tup
                 yield f"judges.{judge}.source.prompt.{field}", reason
 
 
-def known_places(fitting: Fitting) -> list[str]:
+def known_placeholders(fitting: Fitting) -> list[str]:
     """Return all that may stand between double braces in the user's template."""
     of = [*fitting.columns, *fitting.measures]
-    whole = [Place("question"), *map(Place, _OBJECTS[fitting.objects])]
-    whole += [Place("context")] if fitting.columns else []
-    whole += [Place(name, each) for each in of for name in _OBJECTS[fitting.objects]]
-    return list(map(str, [*whole, *(map(Place, _SCALE) if fitting.objects == 1 else ())]))
+    whole = [Placeholder("question"), *map(Placeholder, _OBJECTS[fitting.objects])]
+    whole += [Placeholder("context")] if fitting.columns else []
+    whole += [Placeholder(name, each) for each in of for name in _OBJECTS[fitting.objects]]
+    return list(map(str, [*whole, *(map(Placeholder, _SCALE) if fitting.objects == 1 else ())]))
 
 
-def _why_unknown(place: Place, field: str, fitting: Fitting) -> str:
-    """Return why a place cannot be filled; empty if it can."""
-    known = known_places(fitting)
-    if str(place) not in known:
-        return f"knows no {place}; it may hold {', '.join(known)}"
-    if field == "system" and place.name not in ("question", *_SCALE):
-        return f"must not hold {place}: objects and their columns stand in the user template"
+def _why_unknown(placeholder: Placeholder, field: str, fitting: Fitting) -> str:
+    """Return why a placeholder cannot be filled; empty if it can."""
+    known = known_placeholders(fitting)
+    if str(placeholder) not in known:
+        return f"knows no {placeholder}; it may hold {', '.join(known)}"
+    if field == "system" and placeholder.name not in ("question", *_SCALE):
+        return f"must not hold {placeholder}: objects and their columns stand in the user template"
     return ""
 
 
@@ -213,15 +214,15 @@ def _objects_missing(named: Sequence[str], fitting: Fitting) -> Iterator[str]:
     for name in shown:
         if (count := named.count(name)) != 1:
             times = "does not" if not count else f"does {count} times"
-            yield f"must hold {Place(name)} exactly once, and {times}"
+            yield f"must hold {Placeholder(name)} exactly once, and {times}"
     in_order = [name for name in named if name in shown]
     if sorted(in_order) == sorted(shown) and in_order != list(shown):
         yield "must hold {{first}} before {{second}}: A is the object that stands first"
 
 
 def _shows_columns(text: str, fitting: Fitting) -> bool:
-    shown = set(places(text))
-    return all(Place(name, label) in shown for name in _OBJECTS[fitting.objects] for label in fitting.columns)
+    shown = set(placeholders(text))
+    return all(Placeholder(name, label) in shown for name in _OBJECTS[fitting.objects] for label in fitting.columns)
 
 
 @dataclass(frozen=True)
@@ -461,14 +462,14 @@ class Prompt:
     @property
     def measures(self) -> tuple[str, ...]:
         """What it names of single objects: labels of columns, and measures by their names."""
-        named = (piece.of for piece in pieces(self.template.user) if isinstance(piece, Place) and piece.of)
+        named = (piece.of for piece in pieces(self.template.user) if isinstance(piece, Placeholder) and piece.of)
         return tuple(dict.fromkeys(named))
 
     def messages(self, *shown: ShownObject) -> Messages:
         """Return the messages that show these objects.
 
         Raises:
-            ValueError: there are more or fewer objects than the prompt shows, or a place has no value.
+            ValueError: there are more or fewer objects than the prompt shows, or a placeholder has no value.
         """
         if len(shown) != self.objects:
             raise ValueError(f"this prompt shows {self.objects} objects, not {len(shown)}")
@@ -479,7 +480,7 @@ class Prompt:
         fence = fence_of(*shown)
         by_name = dict(zip(_OBJECTS[self.objects], shown, strict=True))
         for piece in pieces(self.template.user):
-            if not isinstance(piece, Place) or piece.name not in (*by_name, "context"):
+            if not isinstance(piece, Placeholder) or piece.name not in (*by_name, "context"):
                 yield _text(self._said(piece))
             elif piece.name == "context":
                 yield _text(self._context(shown, fence))
@@ -488,11 +489,11 @@ class Prompt:
             else:
                 yield from _shown_parts(by_name[piece.name], fence)
 
-    def _said(self, piece: str | Place) -> str:
+    def _said(self, piece: str | Placeholder) -> str:
         """Return what stands where no object does."""
         if isinstance(piece, str):
             return piece
-        if piece == Place("question"):
+        if piece == Placeholder("question"):
             return self.question
         if self.scale and piece.name in ("lowest", "highest") and not piece.of:
             return str(self.scale[piece.name == "highest"])

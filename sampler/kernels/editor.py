@@ -49,7 +49,7 @@ from sampler.spaces.molecules.graph import read_state
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
 Floats = npt.NDArray[np.float32]
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 
 _ELEMENTS = (5, 6, 7, 8, 9, 14, 15, 16, 17, 35, 53)
 _MOST_BONDS, _MOST_HYDROGENS = 4, 4
@@ -78,10 +78,10 @@ class Features:
     """
 
     atoms: Floats
-    edges: Places
-    kinds: Places
-    rooms: Places
-    cuts: Places
+    edges: Indices
+    kinds: Indices
+    rooms: Indices
+    cuts: Indices
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -105,11 +105,11 @@ def size_of(state: str) -> int:
     return len(features_of(state).atoms)
 
 
-def _starts(lengths: Sequence[int]) -> Places:
+def _starts(lengths: Sequence[int]) -> Indices:
     return np.cumsum([0, *lengths], dtype=np.int64)
 
 
-def _pairs(pairs: Sequence[tuple[int, int]]) -> Places:
+def _pairs(pairs: Sequence[tuple[int, int]]) -> Indices:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
 
 
@@ -196,7 +196,7 @@ class Memory:
         order = np.argsort(rng.random(len(self._edits)), kind="stable")
         size = self.batch_size
         for number in range(min(self._settings.most_updates, math.ceil(len(order) / size))):
-            yield [self._edits[place] for place in order[number * size : (number + 1) * size]]
+            yield [self._edits[index] for index in order[number * size : (number + 1) * size]]
 
 
 ENCODERS = ("act", "del", "add", "arm")
@@ -236,7 +236,7 @@ class Graph:
         self.first_atoms = _starts([len(one.atoms) for one in each])
         self.first_cuts = _starts([one.cuts.shape[1] for one in each])
 
-        def joined(name: str) -> Places:
+        def joined(name: str) -> Indices:
             shifted = zip(each, self.first_atoms, strict=False)
             return np.concatenate([getattr(one, name) + shift for one, shift in shifted], axis=-1)
 
@@ -373,29 +373,29 @@ class TorchEditor:
     def _of_additions(self, edits: Sequence[tuple[str, Addition]]) -> Any:
         torch = self._torch
         graph = Graph(torch, [state for state, _ in edits], self._device)
-        chosen = self._places(graph.first_atoms[:-1] + np.array([edit.atom for _, edit in edits]))
-        rooms = self._places(graph.rooms)
+        chosen = self._indices(graph.first_atoms[:-1] + np.array([edit.atom for _, edit in edits]))
+        rooms = self._indices(graph.rooms)
         logits = self._network["add_head"](self._units("add", graph)).squeeze(1)
         log_total = _log_sums(torch, logits[rooms], self._owners(graph.rooms, graph.first_atoms), len(edits))
         arms = self._network["arm_head"](self._units("arm", graph)[chosen]) + self._log_weights
-        wanted = self._places(np.array([edit.arm for _, edit in edits]))[:, None]
+        wanted = self._indices(np.array([edit.arm for _, edit in edits]))[:, None]
         return logits[chosen] - log_total + torch.log_softmax(arms, dim=1).gather(1, wanted).squeeze(1)
 
     def _of_deletions(self, edits: Sequence[tuple[str, Deletion]]) -> Any:
         graph = Graph(self._torch, [state for state, _ in edits], self._device)
         logits = cuts_of(self._torch, self._network, graph)
         owners = self._owners(np.arange(graph.first_cuts[-1]), graph.first_cuts)
-        chosen = self._places(graph.first_cuts[:-1] + np.array([edit.cut for _, edit in edits]))
+        chosen = self._indices(graph.first_cuts[:-1] + np.array([edit.cut for _, edit in edits]))
         return logits[chosen] - _log_sums(self._torch, logits, owners, len(edits))
 
     def _units(self, name: str, graph: Graph) -> Any:
         return atoms_of(self._torch, self._network, name, graph)
 
-    def _owners(self, places: npt.NDArray[np.int64], firsts: npt.NDArray[np.int64]) -> Any:
-        return self._places(np.searchsorted(firsts, places, side="right") - 1)
+    def _owners(self, indices: npt.NDArray[np.int64], firsts: npt.NDArray[np.int64]) -> Any:
+        return self._indices(np.searchsorted(firsts, indices, side="right") - 1)
 
-    def _places(self, places: npt.NDArray[np.int64]) -> Any:
-        return self._torch.from_numpy(np.asarray(places, dtype=np.int64)).to(self._device)
+    def _indices(self, indices: npt.NDArray[np.int64]) -> Any:
+        return self._torch.from_numpy(np.asarray(indices, dtype=np.int64)).to(self._device)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

@@ -132,10 +132,10 @@ class FragmentMoves:
 
     def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
         arm = self._vocabulary.draw(rng)
-        place = rng.random()
+        index = rng.random()
         if not graph.rooms or graph.size + arm.size > self._edits.law.largest:
             return None
-        atom = _pick(graph.rooms, place)
+        atom = _pick(graph.rooms, index)
         product = attach(graph, atom, arm)
         if product is None or (log_p0 := self._edits.log_p0(product)) == -math.inf:
             return None
@@ -146,10 +146,10 @@ class FragmentMoves:
         return product.smiles, log_p0, delete - add
 
     def _shrink(self, rng: np.random.Generator, graph: MoleculeGraph) -> tuple[str, float, float] | None:
-        place = rng.random()
+        index = rng.random()
         if not graph.directed:
             return None
-        cut = graph.cut(*_pick(graph.directed, place))
+        cut = graph.cut(*_pick(graph.directed, index))
         if cut.size > self._vocabulary.largest:
             return None
         kept, pieces = self._edits.left(graph, cut), graph.pieces(cut)
@@ -183,8 +183,8 @@ def _build(config: FragmentsConfig, space: GeneratedMolecules) -> FragmentMoves:
     return FragmentMoves(space.vocabulary, space.law, config.add, config.convention)
 
 
-def _pick(things: Sequence[Thing], place: float) -> Thing:
-    return things[min(int(place * len(things)), len(things) - 1)]
+def _pick(things: Sequence[Thing], index: float) -> Thing:
+    return things[min(int(index * len(things)), len(things) - 1)]
 
 
 MEAN_SIZE, SIZE_DEVIATION = 24.0, 6.0

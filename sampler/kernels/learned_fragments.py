@@ -137,12 +137,12 @@ class LearnedFragments:
         chances = self._read(states)
         drawn = [each.draw(rng, self._add) for rng, each in zip(rngs, chances, strict=True)]
         made = [edit and self.edits.made(each.graph, edit) for edit, each in zip(drawn, chances, strict=True)]
-        moves = [place for place, product in enumerate(made) if product not in (None, states[place])]
+        moves = [index for index, product in enumerate(made) if product not in (None, states[index])]
         proposals = [EditProposal(state, 0.0, edit, None, None) for state, edit in zip(states, drawn, strict=True)]
-        products = [product for place in moves if (product := made[place])]
+        products = [product for index in moves if (product := made[index])]
         backward = self._read(products) if self._is_exact else [None] * len(moves)
-        for place, product, back in zip(moves, products, backward, strict=True):
-            proposals[place] = self._priced(chances[place], states[place], product, back, drawn[place])
+        for index, product, back in zip(moves, products, backward, strict=True):
+            proposals[index] = self._priced(chances[index], states[index], product, back, drawn[index])
         self._check_unchanged(before)
         return proposals
 
@@ -197,7 +197,7 @@ class _Chances:
         self._arm_logits, self._log_weights = logits.arms, log_weights
         self._rooms = np.array(graph.rooms, dtype=np.intp)
         self._log_rooms = _log_softmax("atoms", logits.atoms[self._rooms])
-        self._place = {atom: place for place, atom in enumerate(graph.rooms)}
+        self._index = {atom: index for index, atom in enumerate(graph.rooms)}
         self._log_cuts = _log_softmax("cuts", logits.cuts)
         self._log_arms: dict[int, Numbers] = {}
 
@@ -211,7 +211,7 @@ class _Chances:
 
     def log_chance(self, edit: Edit, add: float) -> float:
         if isinstance(edit, Addition):
-            chance = self._log_rooms[self._place[edit.atom]] + self._arms(edit.atom)[edit.arm]
+            chance = self._log_rooms[self._index[edit.atom]] + self._arms(edit.atom)[edit.arm]
             return math.log(add) + float(chance)
         return math.log(1 - add) + float(self._log_cuts[edit.cut])
 
@@ -233,7 +233,7 @@ def _log_softmax(name: str, logits: Numbers) -> Numbers:
 
 
 def _pick(rng: np.random.Generator, log_chances: Numbers) -> int:
-    """Draw a place by inversion of the distribution function."""
+    """Draw an index by inversion of the distribution function."""
     cumulative = np.cumsum(np.exp(log_chances)).tolist()
     return min(bisect_right(cumulative, rng.random() * cumulative[-1]), len(cumulative) - 1)
 

@@ -64,7 +64,7 @@ class MixtureConfig(Declared):
 
 
 class Shares:
-    """Places 0 to k - 1, each drawn with its probability.
+    """Indices 0 to k - 1, each drawn with its probability.
 
     Args:
         weights: positive, sum 1, shape (k,).
@@ -73,8 +73,8 @@ class Shares:
     def __init__(self, weights: Sequence[float]) -> None:
         self._cumulative = list(accumulate(weights))
 
-    def place(self, number: float) -> int:
-        """Return the place in whose share a uniform number lies."""
+    def index(self, number: float) -> int:
+        """Return the index in whose share a uniform number lies."""
         # Rounding may leave the sum a little below 1.
         return min(bisect_right(self._cumulative, number), len(self._cumulative) - 1)
 
@@ -101,9 +101,9 @@ class Mixture(Generic[State]):
 
     def walk(self, rng: np.random.Generator, state: State, steps: int) -> State:
         """Return the state after so many steps without judges, each by a component of its own; see `after_steps`."""
-        chosen = map(self._shares.place, rng.random(steps).tolist())
-        for place, run in groupby(chosen):
-            state = after_steps(self._components[place], rng, state, sum(1 for _ in run))
+        chosen = map(self._shares.index, rng.random(steps).tolist())
+        for index, run in groupby(chosen):
+            state = after_steps(self._components[index], rng, state, sum(1 for _ in run))
         return state
 
     def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[State]) -> list[Proposal[State]]:
@@ -118,4 +118,4 @@ class Mixture(Generic[State]):
 
     def choose(self, rng: np.random.Generator) -> Kernel[State]:
         """Draw the component that proposes: the first number of a proposal."""
-        return self._components[self._shares.place(rng.random())]
+        return self._components[self._shares.index(rng.random())]

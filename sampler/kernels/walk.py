@@ -116,7 +116,7 @@ class WalkConfig(Sparse):
         return len(self.length) > 1 or self.warm_up is not None
 
     def part(self, rng: np.random.Generator, step: int) -> int | None:
-        """Return which of several lengths a step walks, by its place in the config; None where there is one.
+        """Return which of several lengths a step walks, by its index in the config; None where there is one.
 
         Args:
             rng: the PROPOSAL stream of the step, from its beginning.
@@ -126,7 +126,7 @@ class WalkConfig(Sparse):
             return self.warm_up.part(rng, step)
         if len(self.length) == 1:
             return None
-        return Shares([each.weight for each in self.length]).place(rng.random())
+        return Shares([each.weight for each in self.length]).index(rng.random())
 
     def validation_errors(self, space: str) -> Iterator[tuple[str, str]]:
         """Yield the field and what is wrong with it where a walk does not fit a kind of space."""

@@ -113,7 +113,7 @@ class WarmUp(Declared):
             rng: the PROPOSAL stream of the step, from its beginning.
             step: its number.
         """
-        return Shares(self.shares).place(rng.random()) if step <= self.steps else None
+        return Shares(self.shares).index(rng.random()) if step <= self.steps else None
 
 
 class NotChosen:
@@ -195,7 +195,7 @@ def trials(
 
     Args:
         grid: the lengths, shortest first.
-        drawn: for each step which of them, as a place in the grid; shape (steps,).
+        drawn: for each step which of them, as an index in the grid; shape (steps,).
         votes: counted votes; shape (steps,).
         votes_for: of them for the proposal; shape (steps,).
         before: properties of the state before the step; shape (steps, k).
@@ -204,14 +204,14 @@ def trials(
     Raises:
         ValueError: the shapes do not fit together.
     """
-    places, cast, won = (np.asarray(values, dtype=np.int64) for values in (drawn, votes, votes_for))
+    indices, cast, won = (np.asarray(values, dtype=np.int64) for values in (drawn, votes, votes_for))
     states, proposals, ends = (np.asarray(values, dtype=np.float64) for values in (before, proposed, after))
-    if not places.shape == cast.shape == won.shape == states.shape[:1] == proposals.shape[:1] == ends.shape[:1]:
+    if not indices.shape == cast.shape == won.shape == states.shape[:1] == proposals.shape[:1] == ends.shape[:1]:
         raise ValueError("drawn, votes, votes_for, before, proposed and after must have one row a step")
     spread = _spread(states, ends)
     varies = spread > 0
     jumps, distances = (np.square((there - states)[:, varies] / spread[varies]) for there in (ends, proposals))
-    rows = [places == place for place in range(len(grid))]
+    rows = [indices == index for index in range(len(grid))]
     reaches = _reaches([distances[at] for at in rows])
     found = zip(grid, rows, reaches, strict=True)
     return tuple(_trial(length, cast[at], won[at], jumps[at], reach) for length, at, reach in found)
@@ -240,7 +240,7 @@ def says_too_little(tried: Sequence[Trial[Length]]) -> bool:
 
 
 def _first_far_enough(tried: Sequence[Trial[Length]]) -> int:
-    """Return the place of the first length that goes most of the way, where a single move goes far; else the last."""
+    """Return the index of the first length that goes most of the way, where a single move goes far; else the last."""
     reaches = [trial.reach or 0.0 for trial in tried]
     is_far = [reaches[0] >= FAR_AT_ONCE and reach >= MOST_OF_THE_WAY for reach in reaches]
     return is_far.index(True) if True in is_far else len(tried) - 1

@@ -341,10 +341,10 @@ def nearest_by_distance(vectors: npt.NDArray[np.float64], count: int, metric: st
 
 
 def _nearest(distances: npt.NDArray[np.float64], count: int) -> list[int]:
-    """Return the places of the smallest distances, the item itself perhaps among them: at least `count` others."""
+    """Return the indices of the smallest distances, the item itself perhaps among them: at least `count` others."""
     farthest = np.partition(distances, count)[count]
     near = np.flatnonzero(distances <= farthest)
-    return [int(place) for place in near[np.argsort(distances[near], kind="stable")][: count + 1]]
+    return [int(index) for index in near[np.argsort(distances[near], kind="stable")][: count + 1]]
 
 
 def symmetric(ranked: Sequence[Sequence[int]] | npt.NDArray[np.int64], count: int) -> Graph:

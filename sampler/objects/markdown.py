@@ -233,8 +233,8 @@ def _marks_in(source: str) -> dict[str, list[int]]:
 def _end_of(source: str, begin: int, closing: str) -> int:
     """Return where the next mark closes a formula; -1 if none does."""
     marks = _marks_in(source)[closing]
-    place = bisect_left(marks, begin)
-    return marks[place] if place < len(marks) else -1
+    index = bisect_left(marks, begin)
+    return marks[index] if index < len(marks) else -1
 
 
 def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:

@@ -349,7 +349,7 @@ _MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=2048)
 def diversity(smiles: Sequence[str]) -> float:
     """Return 1 minus the mean Tanimoto similarity of all pairs, from 0 (all alike) to 1.
 
-    Pairs are of different places in the list, as in MARS (Xie et al., ICLR 2021); a molecule listed twice
+    Pairs are of different indices in the list, as in MARS (Xie et al., ICLR 2021); a molecule listed twice
     makes a pair of similarity 1. One row of similarities is kept at a time, so memory grows with the length of the
     list and time with its square.
 
@@ -381,9 +381,9 @@ def nearest_molecules(smiles: Sequence[str], count: int) -> Graph:
     prints = [morgan.GetFingerprint(Chem.MolFromSmiles(each)) for each in smiles]
     count = min(count, len(smiles) - 1)
     ranked = []
-    for place, fingerprint in enumerate(prints):
+    for index, fingerprint in enumerate(prints):
         similarity = np.asarray(DataStructs.BulkTanimotoSimilarity(fingerprint, prints))
-        similarity[place] = -1.0
+        similarity[index] = -1.0
         ranked.append(np.argpartition(-similarity, count - 1)[:count])
     return symmetric(np.asarray(ranked), count)
 

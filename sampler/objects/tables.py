@@ -227,7 +227,7 @@ def separator_of(line: str) -> str:
 
 
 def _columns(rows: Iterator[tuple[int, list[str]]], column: str) -> tuple[list[str], dict[str, int]]:
-    """Take the first row, and return the names of its columns, and the places of the extra ones by their names."""
+    """Take the first row, and return the names of its columns, and the indices of the extra ones by their names."""
     _, first = next(rows, (1, []))
     names = _names(first)
     if column not in names:
@@ -235,11 +235,11 @@ def _columns(rows: Iterator[tuple[int, list[str]]], column: str) -> tuple[list[s
         raise CatalogError(
             f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
         )
-    return names, _extra_places(names, (column, WEIGHT))
+    return names, _extra_indices(names, (column, WEIGHT))
 
 
-def _extra_places(names: Sequence[str], read: Collection[str]) -> dict[str, int]:
-    """Return the extra columns of a header, their places in a row by their names. One without a name is not kept.
+def _extra_indices(names: Sequence[str], read: Collection[str]) -> dict[str, int]:
+    """Return the extra columns of a header, their indices in a row by their names. One without a name is not kept.
 
     Args:
         names: of all columns, in order.
@@ -251,29 +251,29 @@ def _extra_places(names: Sequence[str], read: Collection[str]) -> dict[str, int]
     twice = [name for name, count in Counter(filter(None, names)).items() if count > 1]
     if twice:
         raise CatalogError(f"The first row names the column {quoted(twice[0], 40)} twice; rename one of the two.")
-    places = {name: place for place, name in enumerate(names) if name and name not in read}
-    for name in places:
+    indices = {name: index for index, name in enumerate(names) if name and name not in read}
+    for name in indices:
         if len(name) > MAX_NAME_CHARACTERS:
             raise CatalogError(
                 f"The name of the column {quoted(name, 40)} has {len(name):,} characters; at most "
                 f"{MAX_NAME_CHARACTERS} are allowed."
             )
-    if len(places) > MAX_COLUMNS:
+    if len(indices) > MAX_COLUMNS:
         raise CatalogError(
-            f"The first row names {len(places)} further columns; at most {MAX_COLUMNS} are kept. Remove those that "
+            f"The first row names {len(indices)} further columns; at most {MAX_COLUMNS} are kept. Remove those that "
             "nobody needs."
         )
-    return places
+    return indices
 
 
-def _extra_cells(places: Mapping[str, int], row: int, cells: Sequence[str]) -> dict[str, str]:
+def _extra_cells(indices: Mapping[str, int], row: int, cells: Sequence[str]) -> dict[str, str]:
     """Return the extra cells of a row by their columns, without white space at their ends.
 
     Raises:
         CatalogError: one is too long or holds what cannot be kept. No object goes for the sake of a column that it does
             not need: the researcher decides.
     """
-    found = {name: cells[place].strip() for name, place in places.items()}
+    found = {name: cells[index].strip() for name, index in indices.items()}
     for name, cell in found.items():
         _demand_storable_in_table(cell, f"Row {row}: the cell of {quoted(name)}")
         if len(cell) > MAX_CELL_CHARACTERS:
@@ -294,8 +294,8 @@ def _demand_storable_in_table(text: str, where: str) -> None:
 def _names(first: Sequence[str]) -> list[str]:
     """Return the columns' names; one that cannot be read as it is meant would be a column that nobody finds."""
     names = [name.strip().lower() for name in first[: _filled(first)]]
-    for place, name in enumerate(names, start=1):
-        _demand_storable_in_table(name, f"Row 1, column {place}, {quoted(name, 40)},")
+    for index, name in enumerate(names, start=1):
+        _demand_storable_in_table(name, f"Row 1, column {index}, {quoted(name, 40)},")
     return names
 
 
@@ -348,4 +348,4 @@ def with_decimal_point(weight: str | None, delimiter: str) -> str | None:
 
 def _filled(cells: Sequence[str]) -> int:
     """Return how many cells there are up to the last one that is not blank."""
-    return max((place for place, cell in enumerate(cells, start=1) if cell.strip()), default=0)
+    return max((index for index, cell in enumerate(cells, start=1) if cell.strip()), default=0)

@@ -237,8 +237,8 @@ def _matched(left: list[str], right: list[str]) -> list[tuple[int, int]]:
 
 
 def _pieces(words: Sequence[str], shared: int, same: set[int]) -> tuple[Piece, ...]:
-    def kind_of(place: int) -> PieceKind:
-        return "common" if place < shared else "same" if place - shared in same else "changed"
+    def kind_of(index: int) -> PieceKind:
+        return "common" if index < shared else "same" if index - shared in same else "changed"
 
     runs = itertools.groupby(range(len(words)), kind_of)
-    return tuple(Piece("".join(words[place] for place in places), kind) for kind, places in runs)
+    return tuple(Piece("".join(words[index] for index in indices), kind) for kind, indices in runs)

@@ -21,7 +21,7 @@ from typing import Any
 from sampler.config import ChainConfig
 from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource
 from sampler.judges.presentation import Shares, Trial, check_after
-from sampler.judges.prompts import Place, places, stored_prompt, template_of
+from sampler.judges.prompts import Placeholder, placeholders, stored_prompt, template_of
 from sampler.record import tables
 from sampler.record.draws import Parsed
 from sampler.record.record import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key, vote_name
@@ -39,10 +39,10 @@ def compare_judges(parsed: Parsed) -> Iterator[Difference]:
     with reading(tables.JUDGES):
         if not all(isinstance(judge, Mapping) for judge in judges) or len(judges) != len(config.judges):
             raise ValueError(f"judges.json must hold the {len(config.judges)} judges of the config")
-        for place, (judge, expected) in enumerate(zip(judges, config.judges, strict=True)):
-            for what, (recorded, value) in _fields(config, place, judge, expected).items():
+        for index, (judge, expected) in enumerate(zip(judges, config.judges, strict=True)):
+            for what, (recorded, value) in _fields(config, index, judge, expected).items():
                 if recorded != value:
-                    yield _differs(place, what, recorded, value, tables.JUDGES)
+                    yield _differs(index, what, recorded, value, tables.JUDGES)
         yield from _compare_replies(parsed, judges)
 
 
@@ -53,11 +53,11 @@ def _differs(
 
 
 def _fields(
-    config: ChainConfig, place: int, judge: Mapping[str, Any], expected: JudgeConfig
+    config: ChainConfig, index: int, judge: Mapping[str, Any], expected: JudgeConfig
 ) -> dict[str, tuple[object, object]]:
     """Return what judges.json says and what the config says, by field."""
     compared: dict[str, tuple[object, object]] = {
-        "the number": (judge["judge_index"], place),
+        "the number": (judge["judge_index"], index),
         "the question": (judge["question"], expected.question),
         "the source": (judge["source"], expected.source.kind),
     }
@@ -89,7 +89,7 @@ def _prompt_fields(
     }
     if template:
         return compared | {"the prompt": (prompt.template, template)}
-    shows_columns = Place("context") in places(prompt.template.user)
+    shows_columns = Placeholder("context") in placeholders(prompt.template.user)
     return compared | {"whether columns are shown": (shows_columns, bool(config.context))}
 
 

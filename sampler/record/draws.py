@@ -195,8 +195,8 @@ def _compare(recorded: Any, expected: Any, what: str) -> Iterator[Difference]:
         for name in {**recorded, **expected}:
             yield from _compare(recorded.get(name), expected.get(name), f"{what}.{name}" if what else name)
     elif isinstance(expected, list) and isinstance(recorded, list) and len(recorded) == len(expected):
-        for place, (one, other) in enumerate(zip(recorded, expected, strict=True)):
-            yield from _compare(one, other, f"{what}.{place}")
+        for index, (one, other) in enumerate(zip(recorded, expected, strict=True)):
+            yield from _compare(one, other, f"{what}.{index}")
     elif not _is_same(recorded, expected):
         yield of_file(tables.TUNING, what or "the file", _short(recorded), _short(expected))
 

@@ -137,7 +137,7 @@ def _of_step(rows: list[tables.Row], difference: Difference) -> Row | None:
 
 
 def _number(rows: list[tables.Row], wanted: Row | None) -> int | None:
-    return next((place for place, row in enumerate(rows, start=2) if row is wanted), None)
+    return next((index for index, row in enumerate(rows, start=2) if row is wanted), None)
 
 
 def _proven(replay: Replay | None) -> tuple[str, ...]:

@@ -54,8 +54,8 @@ class NVoteConfig(RuleDeclared):
 
     def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of each judge of one order that has no twin to go with it."""
-        for place, field, message in without_twins(judges):
-            yield f"judges.{place}.{field}", message
+        for index, field, message in without_twins(judges):
+            yield f"judges.{index}.{field}", message
 
 
 @dataclass(frozen=True)

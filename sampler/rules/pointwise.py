@@ -133,8 +133,8 @@ class PointwiseConfig(RuleDeclared):
                 "rule.form",
                 f"'{self.form}' takes one rating for everything: ask all in one question, or use 'separate'",
             )
-        for place, judge in enumerate(judges):
-            path = f"judges.{place}"
+        for index, judge in enumerate(judges):
+            path = f"judges.{index}"
             if not isinstance(judge.source, ModelSource):
                 yield f"{path}.source", "must be a model: people compare, they do not rate"
             elif judge.source.votes != "sampled":

@@ -1,4 +1,4 @@
-"""A catalog: the researcher's own finite list of objects. A state is an item's place in it, from 0.
+"""A catalog: the researcher's own finite list of objects. A state is an item's index in it, from 0.
 
 p0 is proportional to the items' weights. Neighbours, where the config asks for them, form an undirected graph
 that is computed once from the objects and recorded with them.
@@ -75,7 +75,7 @@ class CatalogConfig(Sparse):
     def _shows_each_once(cls, context: tuple[ContextColumn, ...]) -> tuple[ContextColumn, ...]:
         for name in ("column", "label"):
             given = [getattr(each, name) for each in context]
-            if twice := [each for place, each in enumerate(given) if each in given[:place]]:
+            if twice := [each for index, each in enumerate(given) if each in given[:index]]:
                 raise ValueError(f"the {name} “{twice[0]}” stands there twice; each may be there once")
         return context
 
@@ -86,7 +86,7 @@ class Catalog:
 
     Args:
         weights: positive, shape (n,); p0 is proportional to them.
-        neighbours: for each item the places of its neighbours, ascending; empty when there is no graph.
+        neighbours: for each item the indices of its neighbours, ascending; empty when there is no graph.
 
     Raises:
         ValueError: fewer than two items, a weight that is not a positive number, or a graph that names an

@@ -208,8 +208,8 @@ class Cells:
         self._tones, self._sharpness = dials.normals(12), dials.between(25, 70)
 
     def __call__(self, u: Array, v: Array) -> Array:
-        places = zip(0.62 * self._across, 0.62 * self._down, strict=True)
-        squares = [(u - across) ** 2 + (v - down) ** 2 for across, down in places]
+        points = zip(0.62 * self._across, 0.62 * self._down, strict=True)
+        squares = [(u - across) ** 2 + (v - down) ** 2 for across, down in points]
         nearest = np.minimum.reduce(squares)
         total, weight = np.zeros_like(u), np.zeros_like(u)
         for square, tone in zip(squares, self._tones, strict=True):
@@ -410,8 +410,8 @@ def _cut_out(height: Array, sharpness: float) -> tuple[Array, Array]:
 
 def _look_up(palette: Array, tone: Array) -> list[Array]:
     """Return the colours of the tones, one array a band."""
-    place = np.rint(np.clip(tone, 0, 1) * (_TONES - 1)).astype(np.intp)
-    return [np.take(band, place) for band in palette]
+    index = np.rint(np.clip(tone, 0, 1) * (_TONES - 1)).astype(np.intp)
+    return [np.take(band, index) for band in palette]
 
 
 def _steepness(height: Array) -> Array:
@@ -503,11 +503,11 @@ def _fields(dials: Dials) -> tuple[Array, Array]:
     axis = (np.arange(SIDE) + 0.5) / SIDE * 2 - 1
     u, v = warp(*symmetry(*np.meshgrid(axis, axis)))
     totals = np.zeros((SIDE, SIDE)), np.zeros((SIDE, SIDE))
-    for place in np.flatnonzero(base + figure):
-        standard = _standard(families[place](u, v))
+    for index in np.flatnonzero(base + figure):
+        standard = _standard(families[index](u, v))
         for total, shares in zip(totals, (base, figure), strict=True):
-            if shares[place]:
-                total += shares[place] * standard
+            if shares[index]:
+                total += shares[index] * standard
     return _standard(totals[0]), _standard(totals[1])
 
 

@@ -47,7 +47,7 @@ Rules = Mapping[str, Alternatives]
 
 @dataclass(frozen=True)
 class _Name:
-    """The place of a rule in an alternative."""
+    """The index of a rule in an alternative."""
 
     name: str
     capital: bool
@@ -210,7 +210,7 @@ class _Reader:
 
     def __init__(self, name: str, temperature: float) -> None:
         self._name, self._temperature = name, temperature
-        self._source, self._place = "", 0
+        self._source, self._position = "", 0
 
     def rule(self, alternatives: Alternatives) -> _Choice:
         weighted = [(1.0, each) if isinstance(each, str) else each for each in alternatives]
@@ -227,49 +227,49 @@ class _Reader:
         return _Choice(tuple(alternatives), tuple(accumulate(map(math.exp, log_p))), log_p)
 
     def _whole(self, text: str) -> tuple[_Part, ...]:
-        self._source, self._place = text, 0
+        self._source, self._position = text, 0
         parts = self._parts(inside=False)
-        if self._place < len(text):
+        if self._position < len(text):
             raise self._unreadable("a bracket is closed that was not opened")
         return parts
 
     def _parts(self, *, inside: bool) -> tuple[_Part, ...]:
         """Read up to the end, or inside brackets up to the next | or ]."""
         parts: list[_Part] = []
-        literal = self._place
-        while self._place < len(self._source):
-            sign = self._source[self._place]
+        literal = self._position
+        while self._position < len(self._source):
+            sign = self._source[self._position]
             if sign in "]}" or (sign == "|" and inside):
                 break
             if sign in "{[":
-                parts.append(self._source[literal : self._place])
+                parts.append(self._source[literal : self._position])
                 parts.append(self._named() if sign == "{" else self._bracketed())
-                literal = self._place
+                literal = self._position
             else:
-                self._place += 1
-        parts.append(self._source[literal : self._place])
+                self._position += 1
+        parts.append(self._source[literal : self._position])
         return tuple(part for part in parts if part != "")
 
     def _named(self) -> _Name:
-        end = self._source.find("}", self._place)
-        name = self._source[self._place + 1 : end]
+        end = self._source.find("}", self._position)
+        name = self._source[self._position + 1 : end]
         if end < 0 or not name.removeprefix("^").isidentifier():
             raise self._unreadable("{ must be followed by the name of a rule and }")
-        self._place = end + 1
+        self._position = end + 1
         return _Name(name.removeprefix("^"), name.startswith("^"))
 
     def _bracketed(self) -> _Choice:
         alternatives = []
-        while self._source[self._place : self._place + 1] in ("[", "|"):
-            self._place += 1
+        while self._source[self._position : self._position + 1] in ("[", "|"):
+            self._position += 1
             alternatives.append(self._parts(inside=True))
-        if self._source[self._place : self._place + 1] != "]":
+        if self._source[self._position : self._position + 1] != "]":
             raise self._unreadable("[ must be closed by ]")
-        self._place += 1
+        self._position += 1
         return self._choice([1.0] * len(alternatives), alternatives)
 
     def _unreadable(self, reason: str) -> ValueError:
-        return ValueError(f"rule {self._name!r}: {reason}, in {self._source!r} at character {self._place}")
+        return ValueError(f"rule {self._name!r}: {reason}, in {self._source!r} at character {self._position}")
 
 
 def _longest(rulebook: _Rulebook, start: str) -> int:
@@ -360,7 +360,7 @@ _STORIES: Final[dict[str, Any]] = json.loads(
 )
 STYLES: Final = tuple(_STORIES["styles"])
 STORY_SCENARIOS: Final = tuple(Scenario(**each) for each in _STORIES["scenarios"])
-"""Configs name scenarios by their place here: add at the end, never reorder."""
+"""Configs name scenarios by their index here: add at the end, never reorder."""
 
 
 @lru_cache(maxsize=8)

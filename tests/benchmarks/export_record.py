@@ -34,18 +34,18 @@ _FIELDS = {
 # Every odd step is accepted: a chain stands where the step before proposed, or the one before that.
 _STEPS = """
     INSERT INTO campaigns_comparison
-        (chain_id, chain_campaign_id, chain_place, step, current_id, proposal_id, log_r0, uniform, opened_at, verdict,
+        (chain_id, chain_campaign_id, chain_index, step, current_id, proposal_id, log_r0, uniform, opened_at, verdict,
         decided_at, is_askable)
     WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(steps)s),
     walk AS (SELECT i, i %% %(chains)s AS place, 1 + i / %(chains)s AS step FROM numbers)
-    SELECT h.id, h.campaign_id, h.place, w.step, c.id, p.id, {uniform}, {uniform}, {opened},
+    SELECT h.id, h.campaign_id, h.index, w.step, c.id, p.id, {uniform}, {uniform}, {opened},
         CASE w.step %% 2 WHEN 1 THEN 'accept' ELSE 'reject' END, {decided}, {no}
     FROM walk w
-    JOIN campaigns_chain h ON h.campaign_id = %(campaign)s AND h.place = w.place
+    JOIN campaigns_chain h ON h.campaign_id = %(campaign)s AND h.index = w.index
     JOIN campaigns_state c ON c.campaign_id = %(campaign)s
-        AND c.place = (w.place * 31 + (w.step - w.step %% 2) * 7) %% %(objects)s
+        AND c.index = (w.index * 31 + (w.step - w.step %% 2) * 7) %% %(objects)s
     JOIN campaigns_state p ON p.campaign_id = %(campaign)s
-        AND p.place = (w.place * 31 + (w.step + 1) * 7) %% %(objects)s
+        AND p.index = (w.index * 31 + (w.step + 1) * 7) %% %(objects)s
     ORDER BY i
 """
 _VOTES = """
@@ -98,28 +98,28 @@ def _make_campaign(steps: int, budget: int) -> Campaign:
         seed_hash=sampler.hash_of_seed(columns["seed"], _SALT),
         seed_salt=_SALT,
     )
-    Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", max_votes=budget)
-    states = State.objects.bulk_create(_state(campaign, place) for place in range(OBJECTS))
-    Chain.objects.bulk_create(_chain(campaign, states, place, steps, length) for place in range(CHAINS))
+    Judge.objects.create(campaign=campaign, index=0, question="Which is darker?", max_votes=budget)
+    states = State.objects.bulk_create(_state(campaign, index) for index in range(OBJECTS))
+    Chain.objects.bulk_create(_chain(campaign, states, index, steps, length) for index in range(CHAINS))
     Voter.objects.bulk_create(Voter(campaign=campaign) for _ in range(PEOPLE))
     return campaign
 
 
-def _state(campaign: Campaign, place: int) -> State:
+def _state(campaign: Campaign, index: int) -> State:
     # Lengths differ, so that there is something to follow along the chains.
     text = (
-        f"The house number {place}, which stood beside the {'very ' * (place % 5)}old road, was dark; "
+        f"The house number {index}, which stood beside the {'very ' * (index % 5)}old road, was dark; "
         "nobody had lit a lamp."
     )
-    neighbours = [(place + step) % OBJECTS for step in (1, OBJECTS // 2, OBJECTS - 1)]
-    return State(campaign=campaign, place=place, content=text, weight=1.0, neighbours=neighbours)
+    neighbours = [(index + step) % OBJECTS for step in (1, OBJECTS // 2, OBJECTS - 1)]
+    return State(campaign=campaign, index=index, content=text, weight=1.0, neighbours=neighbours)
 
 
-def _chain(campaign: Campaign, states: list[State], place: int, steps: int, length: int) -> Chain:
+def _chain(campaign: Campaign, states: list[State], index: int, steps: int, length: int) -> Chain:
     """Return a chain that has decided its share of all steps, as `_STEPS` writes them."""
-    step = (steps - place + CHAINS - 1) // CHAINS
-    start, head = (states[(place * 31 + moved * 7) % len(states)] for moved in (0, step + step % 2))
-    return Chain(campaign=campaign, place=place, start=start, head=head, length=length, step=step)
+    step = (steps - index + CHAINS - 1) // CHAINS
+    start, head = (states[(index * 31 + moved * 7) % len(states)] for moved in (0, step + step % 2))
+    return Chain(campaign=campaign, index=index, start=start, head=head, length=length, step=step)
 
 
 def _fill(cursor, campaign: Campaign, votes: int, budget: int) -> None:

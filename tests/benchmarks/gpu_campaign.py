@@ -70,7 +70,7 @@ def campaign(run: Run) -> None:
             seen = drawn
             site.let_a_minute_pass()
         run.found("steps", len(seen), f"{chains} chains of {steps}", len(seen) == chains * steps)
-        states = site.query("SELECT count(*), count(DISTINCT place) FROM campaigns_state")[0]
+        states = site.query('SELECT count(*), count(DISTINCT "index") FROM campaigns_state')[0]
         run.found(
             "states, and how many of their numbers are distinct", list(states), "none twice", states[0] == states[1]
         )

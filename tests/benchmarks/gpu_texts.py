@@ -216,7 +216,7 @@ def _drawn(model: TransformersModel, size: Size, rows: int, batch: int | None = 
     """Draw rows of several prompts, with prefixes of 0 tokens to the longest, in batches of so many."""
     prompts = [PROMPTS[row % len(PROMPTS)] for row in range(rows)]
     lengths = [row * 5 % (size.prefix + 1) for row in range(rows)]
-    prefixes = [tuple(1 + (length + place) % 39 for place in range(length)) for length in lengths]
+    prefixes = [tuple(1 + (length + index) % 39 for index in range(length)) for length in lengths]
     rngs, written = _generators(rows), []
     for first in range(0, rows, batch or rows):
         some = slice(first, first + (batch or rows))
@@ -297,7 +297,7 @@ def _log_move(again: Again, limit: int, cut: str, state: Writing, proposal: Writ
     """Return log p0(x) + log q(x'|x): the cut falls where both still agree, and the rest is written anew."""
     begun, written = (again.log_chances(Row(each.prompt, (), each.tokens)) for each in (state, proposal))
     pairs = list(zip(state.tokens, proposal.tokens, strict=False))
-    shared = next((place for place, (one, other) in enumerate(pairs) if one != other), len(pairs))
+    shared = next((index for index, (one, other) in enumerate(pairs) if one != other), len(pairs))
     log_ends = [math.fsum(written[kept:]) for kept in range(min(shared + 1, len(state.tokens)))]
     log_q = float(np.logaddexp.reduce(log_ends)) - math.log(limit if cut == "limit" else len(state.tokens))
     return math.fsum(begun) + log_q

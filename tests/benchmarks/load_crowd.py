@@ -59,8 +59,8 @@ class Crowd:
 
     async def __aenter__(self) -> Crowd:
         self._tasks = []
-        for place, seat in enumerate(self._seats):
-            self._tasks.append(asyncio.create_task(self._stay(seat, random.Random(self._seed + place))))
+        for index, seat in enumerate(self._seats):
+            self._tasks.append(asyncio.create_task(self._stay(seat, random.Random(self._seed + index))))
             await asyncio.sleep(1 / _CONNECTIONS_PER_S)
         if not self._seats:
             return self

@@ -31,7 +31,7 @@ class Stage(Installation):
     def __init__(self, folder: Path, webs: int, durability: tuple[str, ...] = WITHOUT_FSYNC) -> None:
         super().__init__(folder, durability=durability)
         # Not the first that is free: another run may have chosen it and not yet listen.
-        self.ports = [port_from(31_000 + 1000 * place) for place in range(webs)]
+        self.ports = [port_from(31_000 + 1000 * index) for index in range(webs)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
 
     def start(self) -> None:
@@ -49,7 +49,7 @@ class Stage(Installation):
         open_ones = "SELECT count(*) FROM campaigns_comparison WHERE verdict IS NULL"
         wait_for(lambda: self.query(open_ones)[0][0] >= config["chains"], "all chains ask", seconds=_ALL_ASK_S)
         return [
-            Seat(self.urls[place % len(self.urls)], path, f"prefmh_session={key}") for place, key in enumerate(keys)
+            Seat(self.urls[index % len(self.urls)], path, f"prefmh_session={key}") for index, key in enumerate(keys)
         ]
 
     def stop_serving(self) -> None:

@@ -40,7 +40,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "plain": {},
     "study": {
         "votes_each": 40,
-        "places": 30,
+        "quota": 30,
         "most_minutes": 60,
         "most_active_minutes": 50,
         "budget": 1000,

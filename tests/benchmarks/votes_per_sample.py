@@ -177,7 +177,7 @@ def _tuned(space: FiniteSpace, costs: dict[float, float], votes: int) -> Row:
 
 
 def _warm_up(rng: np.random.Generator, space: FiniteSpace, ends: Matrix, votes: int) -> int:
-    """Simulate a warm-up from p0; return the place in the grid that is chosen.
+    """Simulate a warm-up from p0; return the index in the grid that is chosen.
 
     Args:
         ends: the cumulative laws of the walks, shape (grid, n, n).
@@ -196,8 +196,8 @@ def _warm_up(rng: np.random.Generator, space: FiniteSpace, ends: Matrix, votes: 
         after = np.where(is_for, proposal, at)
         columns.append((drawn, asked, is_for, at, proposal, after))
         at, cast = after, cast + int(asked.sum())
-    drawn, asked, is_for, *places = map(np.concatenate, zip(*columns, strict=True))
-    tried = trials(range(len(space.grid)), drawn, asked, is_for, *(space.properties[place] for place in places))
+    drawn, asked, is_for, *indices = map(np.concatenate, zip(*columns, strict=True))
+    tried = trials(range(len(space.grid)), drawn, asked, is_for, *(space.properties[index] for index in indices))
     return chosen_length(tried)
 
 
@@ -246,10 +246,10 @@ def synthetic(name: str, q: Matrix, strength: float, grid: tuple[float, ...]) ->
 
 def steps_of(width: int) -> Matrix:
     """Return k + uniform on {-w .. w} without 0; a step off either end stays."""
-    law, places = np.zeros((published.STATES, published.STATES)), np.arange(published.STATES)
+    law, indices = np.zeros((published.STATES, published.STATES)), np.arange(published.STATES)
     for step in (*range(-width, 0), *range(1, width + 1)):
-        ends = places + step
-        law[places, np.where((ends >= 0) & (ends < published.STATES), ends, places)] += 1 / (2 * width)
+        ends = indices + step
+        law[indices, np.where((ends >= 0) & (ends < published.STATES), ends, indices)] += 1 / (2 * width)
     return law
 
 
@@ -301,9 +301,9 @@ def texts(strength: float) -> FiniteSpace:
     sequences = list(grammar.derivations("a story"))
     log_p0 = np.array([grammar.score("a story", tokens) for tokens in sequences])
     rng = np.random.default_rng(SEED)
-    # What a choice is worth, at its place.
+    # What a choice is worth, at its index.
     worth = rng.standard_normal((grammar.limit, max(max(tokens) for tokens in sequences) + 1))
-    score = np.array([sum(worth[place, token] for place, token in enumerate(tokens)) for tokens in sequences])
+    score = np.array([sum(worth[index, token] for index, token in enumerate(tokens)) for tokens in sequences])
     lengths = np.array([len(grammar.text("a story", tokens)) for tokens in sequences])
     q = _suffix_law(sequences, np.exp(log_p0), grammar.limit)
     properties = np.stack([lengths, [len(tokens) for tokens in sequences]], axis=1).astype(np.float64)

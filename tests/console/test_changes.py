@@ -31,7 +31,7 @@ PROTOCOL = WHOLE | {
     "gold": [{"first": "A lamp.", "second": "A cave.", "answer": "second"}],
     "gold_share": 0.1,
 }
-LIMITS = {"votes_each": 9, "places": 5, "budget": 100, "most_minutes": 60, "most_active_minutes": 30}
+LIMITS = {"votes_each": 9, "quota": 5, "budget": 100, "most_minutes": 60, "most_active_minutes": 30}
 LIMITS |= {"absent_minutes": 20, "most_a_minute": 30}
 
 
@@ -55,7 +55,7 @@ def told(owner, path: str, fields: dict) -> str:
 @pytest.mark.parametrize(
     ("fields", "path", "old", "new"),
     [
-        ({"places": "7"}, "places", 5, 7),
+        ({"quota": "7"}, "quota", 5, 7),
         ({"consent": "New text"}, "consent", "Old text", "New text"),
         # What is hidden is told to nobody.
         ({"codes.completed": "N3W"}, "codes", None, None),
@@ -120,7 +120,7 @@ def test_of_how_people_come_the_rest_is_refused_by_name_and_nothing_is_saved(own
 def test_the_page_shows_what_is_fixed(owner, study):
     leaves = owner.get(path_of("participants", study)).context["form"].leaves
     fixed = {name for name, leaf in leaves.items() if leaf.why_fixed}
-    assert fixed == {"recruiter", "parameter", "checks_ids", *LIMITS} - {"places", "budget"}
+    assert fixed == {"recruiter", "parameter", "checks_ids", *LIMITS} - {"quota", "budget"}
     answer = owner.get(path_of("protocol", study))
     assert {name for name, leaf in answer.context["form"].leaves.items() if not leaf.why_fixed} == {"debriefing"}
     assert "“Practice” cannot change after the start: " in answer.content.decode().replace("&#x27;", "'")
@@ -146,14 +146,14 @@ def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researc
 
 
 def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
-    study = recruited_campaign(researcher, config=ONE, budget=20, places=1)
+    study = recruited_campaign(researcher, config=ONE, budget=20, quota=1)
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     with transaction.atomic():
         assert not limits.takes_one_more(study)
     ben = Client()
     ben.get(invitation_path(study), prolific("ben"))
-    set_study(study, {"budget": 21, "places": 2}, (), researcher)
+    set_study(study, {"budget": 21, "quota": 2}, (), researcher)
     with transaction.atomic():
         assert limits.takes_one_more(study)
     assert ben.post(invitation_path(study)).status_code == 302
@@ -209,7 +209,7 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     kinds = [("bonus-set", by), ("bonus-set", by), ("paused", {}), ("archived", by), ("unarchived", by)]
     path = checked_export(study, tmp_path)
     assert [each for each in happened(path) if each[0] != "started"] == kinds
-    judge = campaign.judges.get(place=1)
+    judge = campaign.judges.get(index=1)
     Judge.objects.filter(pk=judge.pk).update(stopped_because="another model answers")
     ReplyIdentity.objects.create(judge=judge, model="other")
     owner.post(path_of("accept-model", campaign))

@@ -165,14 +165,14 @@ def test_a_row_that_is_emptied_is_taken_out(owner, draft):
         ({"questions": [ROLE | {"name": "My role"}]}, "String should match pattern"),
         ({"questions": [ROLE | {"options": "student"}]}, "at least two different options"),
         ({"questions": [ROLE | {"eligible": "teacher"}]}, "“teacher” is not an option"),
-        ({"questions": [ROLE | {"places": "teacher: 3"}]}, "“teacher” is not an option"),
-        ({"questions": [ROLE | {"places": "student: 3\r\nstudent: 4"}]}, "“student” stands there twice"),
+        ({"questions": [ROLE | {"quota": "teacher: 3"}]}, "“teacher” is not an option"),
+        ({"questions": [ROLE | {"quota": "student: 3\r\nstudent: 4"}]}, "“student” stands there twice"),
         ({"questions": [ROLE | {"eligible": "student", "is_required": ""}]}, "must be required"),
         ({"questions": [ROLE | {"eligible": "student", "is_last": "on"}]}, "Ask this question before them"),
         ({"questions": [AGE | {"eligible_from": "adult"}]}, "Enter a whole number"),
         ({"questions": [AGE | {"eligible_from": "9" * 4400}]}, "Enter a whole number"),
         ({"questions": [AGE | {"eligible_from": "66"}]}, "the range ends before it begins"),
-        ({"questions": [ROLE | {"places": "student: " + "9" * 4400}]}, "is not a name and a number"),
+        ({"questions": [ROLE | {"quota": "student: " + "9" * 4400}]}, "is not a name and a number"),
         ({"questions": [AGE | {"least": "9", "most": "3"}]}, "greater than the greatest"),
         ({"questions": [AGE | {"kind": "scale", "eligible_from": "", "eligible_to": ""}]}, "first and the last point"),
         ({"questions": [SCALE | {"options": "bad"}]}, "two lines, or none"),
@@ -196,7 +196,7 @@ def test_as_many_rows_as_there_may_be_are_saved(owner, draft):
     pairs = [{"first": f"Dark {n}.", "second": f"Bright {n}.", "answer": "first"} for n in range(100)]
     full = {
         "questions": [
-            {"name": f"q{n}", "text": "Q?", "options": ["yes", "no"], "places": {"yes": 9}} for n in range(40)
+            {"name": f"q{n}", "text": "Q?", "options": ["yes", "no"], "quota": {"yes": 9}} for n in range(40)
         ],
         "practice": [pair | {"if_wrong": "Night."} for pair in pairs[:40]],
         "comprehension": [CHECK | {"options": ["one", "both"], "text": f"Q {n}?"} for n in range(40)],
@@ -336,13 +336,13 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
     plan = plan_of(campaign)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING, started_at=timezone.now())
     campaign.refresh_from_db()
-    Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", max_votes=1)
+    Judge.objects.create(campaign=campaign, index=0, question="Which is rounder?", max_votes=1)
     Invitation.objects.create(campaign=campaign)
     [position] = sampler.begin_many(plan, [0])
     paint(position.state)
     start = objects.starting(campaign, 0, position.state)
     start.save()
-    chain = Chain.objects.create(campaign=campaign, place=0, length=5, start=start, head=start)
+    chain = Chain.objects.create(campaign=campaign, index=0, length=5, start=start, head=start)
     drawn = sampler.ask(plan, position)
     paint(drawn.proposal)
     transitions.open_comparison(chain.pk, drawn, objects.proposed(chain, drawn))
@@ -357,7 +357,7 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
     painted_elsewhere(campaign, painted)
     idle_tasks()
     assert "contrast 0.00" in signed_in.get(campaign.get_absolute_url()).content.decode()
-    for state, data in zip(campaign.states.order_by("place"), painted, strict=True):
+    for state, data in zip(campaign.states.order_by("index"), painted, strict=True):
         address = reverse("console:picture", args=[state.pk])
         assert signed_in.get(address).content == data
         assert signed_in.get(address, {"small": ""})["Content-Type"] == "image/webp"

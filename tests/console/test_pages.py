@@ -123,7 +123,7 @@ def test_large_numbers_are_written_in_one_way_and_one_proposal_is_told_as_one(si
 
 
 def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
-    Chain.objects.exclude(place=0).update(waits_because="the writer gave no tokens")
+    Chain.objects.exclude(index=0).update(waits_because="the writer gave no tokens")
     page = signed_in.get(campaign.get_absolute_url())
     assert "2 chains wait for the model: the writer gave no tokens." in page.content.decode()
 
@@ -159,7 +159,7 @@ def test_a_card_shows_where_a_campaign_is_and_more_cards_take_no_more_queries(si
         with CaptureQueriesContext(connection) as queries:
             page = signed_in.get(address).content.decode()
         taken.append(len(queries))
-        head, chains = made.chains.get(place=0).head.content, list(made.chains.all())
+        head, chains = made.chains.get(index=0).head.content, list(made.chains.all())
         card = page.split(">" + name + "</a>")
         assert head in card[0]
         assert f"0 of {sum(each.length for each in chains)} steps" in card[1]
@@ -306,20 +306,20 @@ def listed(desk, campaign, **limits) -> set[tuple[int, int]]:
 
 
 def placed(steps) -> set[tuple[int, int]]:
-    return set(steps.values_list("chain__place", "step"))
+    return set(steps.values_list("chain__index", "step"))
 
 
 def test_the_limits_leave_what_they_say(signed_in, finished):
     steps = Comparison.objects.all()
     assert listed(signed_in, finished) == placed(steps)
-    assert listed(signed_in, finished, chain=1) == placed(steps.filter(chain__place=1))
+    assert listed(signed_in, finished, chain=1) == placed(steps.filter(chain__index=1))
     for verdict, status in (("accept", "accepted"), ("reject", "rejected")):
         found = listed(signed_in, finished, status=status)
         assert found == placed(steps.filter(verdict=verdict)) != set()
     assert listed(signed_in, finished, status="open") == set()
-    for place in (0, 1):
-        found = listed(signed_in, finished, judge=place)
-        assert found == placed(steps.filter(votes__judge__place=place, votes__number__isnull=False)) != set()
+    for index in (0, 1):
+        found = listed(signed_in, finished, judge=index)
+        assert found == placed(steps.filter(votes__judge__index=index, votes__number__isnull=False)) != set()
     person = Voter.objects.first()
     assert listed(signed_in, finished, person=number_of(person)) == placed(steps.filter(votes__voter=person)) != set()
     assert listed(signed_in, finished, person=1_000) == set()
@@ -328,13 +328,13 @@ def test_the_limits_leave_what_they_say(signed_in, finished):
         opened_at=slow.decided_at - 2 * (slow.decided_at - slow.opened_at) * 10**4
     )
     took = (slow.decided_at - Comparison.objects.get(pk=slow.pk).opened_at).total_seconds()
-    assert listed(signed_in, finished, seconds=took - 0.001) == {(slow.chain.place, slow.step)}
+    assert listed(signed_in, finished, seconds=took - 0.001) == {(slow.chain.index, slow.step)}
     assert listed(signed_in, finished, seconds=took + 0.001) == set()
 
 
 def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(signed_in, finished):
     step = Comparison.objects.filter(verdict="accept", votes__number=2).first()
-    page = signed_in.get(reverse("console:step", args=[finished.pk, step.chain.place, step.step])).content.decode()
+    page = signed_in.get(reverse("console:step", args=[finished.pk, step.chain.index, step.step])).content.decode()
     assert step.current.content in _plain(page)
     assert step.proposal.content in _plain(page)
     assert repr(step.uniform) in page
@@ -356,7 +356,7 @@ def _plain(page: str) -> str:
 def test_the_uniform_stays_hidden_while_votes_are_out(signed_in, campaign):
     """Also once there is a vote; the export hides it as long."""
     lease = leases.take(Voter.objects.create(campaign=campaign))
-    address = reverse("console:step", args=[campaign.pk, lease.comparison.chain.place, lease.comparison.step])
+    address = reverse("console:step", args=[campaign.pk, lease.comparison.chain.index, lease.comparison.step])
     for _ in range(2):
         page = signed_in.get(address).content.decode()
         assert "hidden until the step is decided" in page
@@ -370,7 +370,7 @@ def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_mod
     viewer = django_user_model.objects.create_user("viewer")
     access.add_member(finished, viewer.username, Membership.Role.VIEWER)
     step = Comparison.objects.filter(votes__number=1).first()
-    page = browser_of(viewer).get(reverse("console:step", args=[finished.pk, step.chain.place, step.step]))
+    page = browser_of(viewer).get(reverse("console:step", args=[finished.pk, step.chain.index, step.step]))
     assert page.status_code == 200
     assert "person " in page.content.decode()
     assert reverse("console:people", args=[finished.pk]) not in page.content.decode()

@@ -187,8 +187,8 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
     first, second = Voter.objects.order_by("pk")
     for voter, seconds in ((first, 19), (second, 20)):
         now = timezone.now()
-        for place, cast in enumerate(Vote.objects.filter(voter=voter).order_by("pk")):
-            Vote.objects.filter(pk=cast.pk).update(cast_at=now + timedelta(seconds=seconds * place))
+        for index, cast in enumerate(Vote.objects.filter(voter=voter).order_by("pk")):
+            Vote.objects.filter(pk=cast.pk).update(cast_at=now + timedelta(seconds=seconds * index))
     # Anna's fourth and fifth votes are each the fourth within 57 seconds; ben's fourth comes after a whole minute.
     assert dict(fast_votes(study.voters.all(), 3)) == {first.pk: 2}
     assert numbers(owner, study, flagged="on") == [1]

@@ -96,7 +96,7 @@ def test_one_vote_is_one(researcher):
 
 
 def test_a_question_that_is_asked_in_both_orders_has_its_votes_in_each(researcher):
-    twins = [{"question": "Which?", "votes": 2, "order": f"proposal-{place}"} for place in ("first", "second")]
+    twins = [{"question": "Which?", "votes": 2, "order": f"proposal-{index}"} for index in ("first", "second")]
     campaign = make_campaign(researcher, config=make_config(judges=twins))
     written = paragraph(campaign, figures_of(campaign))
     assert written.count("N = 2 votes on a pair in each order of its objects.") == 1
@@ -157,7 +157,7 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
 
     states = {(int(row["chain_index"]), int(row["step"])): int(row["state_index"]) for row in kept}
     samples = shown_samples(half_way, samples_in(half_way).values_list("pk", flat=True))
-    assert {(each.step.chain.place, each.step.step): each.state.place for each in samples} == states
+    assert {(each.step.chain.index, each.step.step): each.state.index for each in samples} == states
     for view in ("", "table"):
         asked = [{"view": view, "page": page} for page in range(1, len(kept) // 12 + 2)]
         listed = [
@@ -292,18 +292,18 @@ def test_time_left_comes_from_votes_and_not_from_steps_that_need_none(campaign, 
     """Thirty steps were decided just now, and by nobody: their proposals were the current object."""
     now = timezone.now()
     Campaign.objects.filter(pk=campaign.pk).update(started_at=now - timedelta(hours=1))
-    chain = campaign.chains.get(place=0)
+    chain = campaign.chains.get(index=0)
     step = chain.comparisons.get()
     same = {"current": step.current, "proposal": step.current, "log_r0": 0, "uniform": 0.5, "verdict": "accept"}
-    of_chain = same | {"chain": chain, "chain_campaign": campaign, "chain_place": 0, "decided_at": now}
+    of_chain = same | {"chain": chain, "chain_campaign": campaign, "chain_index": 0, "decided_at": now}
     Comparison.objects.bulk_create(Comparison(step=100 + number, **of_chain) for number in range(30))
     Chain.objects.filter(campaign=campaign).update(length=20, step=0)
-    Chain.objects.filter(campaign=campaign, place=2).update(ended_at=now, step=10, votes=25)
+    Chain.objects.filter(campaign=campaign, index=2).update(ended_at=now, step=10, votes=25)
     page = signed_in.get(campaign.get_absolute_url()).content.decode()
     said = "No vote came in the last five minutes, so nothing tells how long it takes. 40 steps are left."
     assert f"Nobody is online.</strong> {said}" in " ".join(page.split())
     # Ten votes in five minutes, the eleventh before; ten steps have taken 2.5 votes each, those of the open one apart.
-    given = {"comparison": step, "judge": campaign.judges.get(place=0), "proposal_side": "left", "chosen_side": "left"}
+    given = {"comparison": step, "judge": campaign.judges.get(index=0), "proposal_side": "left", "chosen_side": "left"}
     for number in range(1, 12):
         person = Voter.objects.create(campaign=campaign, online_until=now + timedelta(minutes=1))
         Vote.objects.create(key=uuid.uuid4(), voter=person, number=number, **given)

@@ -320,6 +320,6 @@ def test_several_pictures_need_no_zip(signed_in, idle_tasks):
     ticket = re.search(r'name="kept-space\.catalog\.file" value="([^"]+)"', page)[1]
     create(signed_in, **OF_IMAGES | {"kept-space.catalog.file": ticket})
     idle_tasks()
-    found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
+    found = Campaign.objects.get().states.order_by("index").values_list("content", flat=True)
     assert list(found) == ["blue.png", "red.png"]
     assert not default_storage.exists(kept)

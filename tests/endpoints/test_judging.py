@@ -75,7 +75,7 @@ class TestWhatIsAsked:
     def test_each_vote_is_shown_as_it_was_drawn_with_a_seed_of_its_own(self, scripted, script: Script) -> None:
         votes = by_sampling(scripted, pair(), [True, False, True, True], rng())
         assert [vote.proposal_first for vote in votes.given] == [True, False, True, True]
-        assert [vote.place for vote in votes.given] == [0, 1, 2, 3]
+        assert [vote.index for vote in votes.given] == [0, 1, 2, 3]
         seeds = sorted(body["seed"] for body in script.requests)
         assert len(set(seeds)) == 4
         assert min(np.diff(seeds)) > 1000
@@ -192,7 +192,7 @@ class TestFaults:
         scripted.concurrency = 1
         script.faults.extend([says("A"), *[says("neither")] * judge_calls.MOST_ASKS, says("B")])
         votes = by_sampling(scripted, pair(), [True, True, True], rng())
-        assert [(vote.place, vote.value) for vote in votes.given] == [(0, True), (2, False)]
+        assert [(vote.index, vote.value) for vote in votes.given] == [(0, True), (2, False)]
         assert isinstance(votes.failure, Unparsable)
 
     def test_after_a_fault_that_passes_the_rest_is_not_begun(self, scripted, script: Script) -> None:
@@ -302,7 +302,7 @@ def z_scores(
 ) -> dict[bool, float]:
     """Return, by order, how many standard deviations the votes for the proposal lie off their Binomial mean."""
     draws = np.random.default_rng(MIXED_SEED)
-    votes = cast([place % 2 == 0 for place in range(MIXED_VOTES)], draws)
+    votes = cast([index % 2 == 0 for index in range(MIXED_VOTES)], draws)
     found = {}
     for first in (True, False):
         said = [vote.value for vote in votes if vote.proposal_first == first]
@@ -314,7 +314,7 @@ def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Scri
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.Given]:
         votes = called(judge_calls.votes(hides, pair(MIXED_TEMPERATURE), first, draws, draws.random(MIXED_VOTES)))
         assert votes.failure is None
-        assert [vote.place for vote in votes.given] == list(range(MIXED_VOTES))
+        assert [vote.index for vote in votes.given] == list(range(MIXED_VOTES))
         assert {(vote.proposal_first, vote.preference is None) for vote in votes.given} == {
             (True, True),
             (False, False),
@@ -332,8 +332,8 @@ def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -
         hides.samples_plainly = None
         uniforms = draws.random(MIXED_VOTES)
         told = called(judge_calls.votes(hides, pair(MIXED_TEMPERATURE), first, draws, uniforms)).given
-        rest = [place for place in range(MIXED_VOTES) if first[place]]
-        return [*told, *(judge_calls.Given(place, 1, 0, True) for place in rest)]
+        rest = [index for index in range(MIXED_VOTES) if first[index]]
+        return [*told, *(judge_calls.Given(index, 1, 0, True) for index in rest)]
 
     assert abs(z_scores(cast)[True]) > 4
 

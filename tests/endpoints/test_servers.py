@@ -214,7 +214,7 @@ def test_the_program_of_the_docs_votes_by_its_law(make_endpoint):
         pair = pair_of("texts", "Which is longer?", SHORT, LONG)
 
         def votes(count: int) -> judge_calls.Answers:
-            first = [place % 2 == 0 for place in range(count)]
+            first = [index % 2 == 0 for index in range(count)]
             return called(judge_calls.votes(endpoint, pair, first, np.random.default_rng(1)))
 
         wait_for(lambda: votes(1).failure is None, "the program answers")

@@ -50,8 +50,8 @@ def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
         experiment, "laptop", prompts=PROMPTS, chains=CHAINS, matches=PROMPTS, available=list(part.options.prompts)
     )
     for match in sampler.tournament_matches(meetings):
-        for place in (match.one, match.other):
-            assert given[match.prompt] in answered[place.chain] or place.direction != part.direction
+        for index in (match.one, match.other):
+            assert given[match.prompt] in answered[index.chain] or index.direction != part.direction
 
 
 def test_a_file_of_prompts_is_read_as_spreadsheets_and_editors_save_it():
@@ -71,7 +71,7 @@ def test_texts_prompts_and_trials_are_counted_once_for_each_start_that_died(meth
     assert (campaign.seed, campaign.is_seed_typed) == (part.seed, True)
     for deaths in (1, 2):
         usage.note_repeated_start(campaign)
-        counted = dict(ModelUsage.objects.filter(campaign=campaign).values_list("place", "repeated"))
+        counted = dict(ModelUsage.objects.filter(campaign=campaign).values_list("judge_index", "repeated"))
         # Four requests a text at most, its prompt's among them; pref-sep has three judges, and base none.
         texts = deaths * 4 * PROMPTS * CHAINS
         judges = range(3 if method == "pref-sep" else 0)

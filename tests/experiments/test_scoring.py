@@ -13,7 +13,7 @@ from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import offered
 
 OPTIONS = sampler.ExperimentOptions.of("translation", "laptop", methods=["pointwise", "pref"])
-PLACES = [sampler.Place("pointwise", "de-en", 0, chain, step) for chain in range(40) for step in (1, 2)]
+PLACES = [sampler.StateKey("pointwise", "de-en", 0, chain, step) for chain in range(40) for step in (1, 2)]
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class States(evaluation.KeptStates):
 
     @property
     def places(self):
-        return {place: (self.stored(place).content, 0) for place in PLACES}
+        return {index: (self.stored(index).content, 0) for index in PLACES}
 
-    def stored(self, place) -> StoredObject:
-        return StoredObject("odd" if place[3:] == (3, 1) else f"text {10 * place.chain + place.step}")
+    def stored(self, index) -> StoredObject:
+        return StoredObject("odd" if index[3:] == (3, 1) else f"text {10 * index.chain + index.step}")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_what_is_stored_is_not_asked_again_and_what_was_lost_is_counted(states, 
     assert "1 states have no number" in said[0]
     # The one that has no number has no row, and is not asked about again.
     assert {(row["chain"], row["step"]): row["value"] for row in evaluation.score_rows(states.run, states)} == {
-        place[3:]: 10.0 * place.chain + place.step for place in PLACES if place[3:] != (3, 1)
+        index[3:]: 10.0 * index.chain + index.step for index in PLACES if index[3:] != (3, 1)
     }
     evaluation.ask_scorers(states.run, states, lambda *_: None, said.append)
     assert (tmp_path / "log").read_text().splitlines() == asked

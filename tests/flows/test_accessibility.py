@@ -84,7 +84,7 @@ def test_pages_are_accessible(open_page, researcher):
     panel_draft = make_draft(researcher, config=make_config(judges=panel_judges(2, names=("Ada", "Grace"))))
     check(panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/")
     check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")
-    money = {"budget": 450, "places": 40, "place_pay": "1.50", "currency": "£"}
+    money = {"budget": 450, "quota": 40, "full_pay": "1.50", "currency": "£"}
     study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1, **money)
     check(f"{study.get_absolute_url()}participants/", f"{study.get_absolute_url()}people/")
     check(f"{invitation_path(study)}?PROLIFIC_PID=anna", f"{invitation_path(study)}?{urlencode(prolific('anna'))}")

@@ -26,7 +26,7 @@ from tests.support.records import checked_export
 
 SEATS, SEED = 5, 20261123
 # Among objects that are all alike, one vote decides a step and every step needs it: all that is set aside is used.
-TEXTS = "text\n" + "".join(f"text {place}\n" for place in range(6))
+TEXTS = "text\n" + "".join(f"text {index}\n" for index in range(6))
 CONFIG = make_config(
     space={"kind": "catalog", "objects": "texts", "neighbours": 5},
     kernel={"kind": "neighbours"},
@@ -113,7 +113,7 @@ def study(django_db_reset_sequences, researcher):
     """
 
     def make(most: int | None) -> Campaign:
-        limits = {"most_minutes": 60, "places": 1000, "budget": most}
+        limits = {"most_minutes": 60, "quota": 1000, "budget": most}
         return recruited_campaign(researcher, file=TEXTS, config=CONFIG, protocol=PROTOCOL, codes=CODES, **limits)
 
     return make

@@ -28,7 +28,7 @@ NAMES = ["A red house.", "The house is red.", "Red house.", "One house, red.", "
 LIST = uploads.spreadsheet(
     [
         ["text", "weight", "Source", "quality", "=note"],
-        *([name, 1 + place % 2, SOURCE, f"0.{place}", "=1+1"] for place, name in enumerate(NAMES)),
+        *([name, 1 + index % 2, SOURCE, f"0.{index}", "=1+1"] for index, name in enumerate(NAMES)),
     ]
 )
 SHOWN = [{"column": "source", "label": "Source text"}, {"column": "quality", "label": "Estimate"}]
@@ -98,7 +98,7 @@ def test_replay_finds_what_columns_cannot_say(researcher, idle_tasks, tmp_path):
 
 @pytest.fixture
 def script():
-    with scripted_server(KnownJudge({name: place for place, name in enumerate(NAMES)})) as script:
+    with scripted_server(KnownJudge({name: index for index, name in enumerate(NAMES)})) as script:
         script.strikes = is_vote
         yield script
 
@@ -114,7 +114,7 @@ def test_a_model_reads_what_people_would_read(researcher, endpoint, script, idle
         above, *pair = re.split(r"Text [AB]:\n", request["messages"][1]["content"])
         assert above.count("Context:\n\nSource text:") == 1
         for label, part in zip("AB", pair, strict=True):
-            (shown,) = [place for place, name in enumerate(NAMES) if f'"\n{name}\n"' in part]
+            (shown,) = [index for index, name in enumerate(NAMES) if f'"\n{name}\n"' in part]
             assert re.search(rf'\n{label}, Estimate:\n"+\n0\.{shown}\n"', above)
     assert "{{context}}" in Judge.objects.get().frozen["prompt"]["template"]["user"]
     checked_export(campaign, tmp_path)

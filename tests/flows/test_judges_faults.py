@@ -44,7 +44,7 @@ FAULTS = {
 # Replies that count for nothing, as a share of the votes.
 MOST_WASTE = 0.02
 # Every preference between .2 and .8.
-SCORES = {line: (place - 5.5) / 8 for place, line in enumerate(LINES)}
+SCORES = {line: (index - 5.5) / 8 for index, line in enumerate(LINES)}
 
 # As many under way as there are on a busy machine, too, where chains open slowly and a reply takes its time.
 FORCE_CHAINS, FORCE_STEPS, UNDER_WAY, REPLY_S = 40, 3, 12, 4

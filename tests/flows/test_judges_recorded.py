@@ -252,13 +252,13 @@ def test_what_is_shown_in_the_setup_is_what_the_server_gets(researcher, endpoint
 def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> str:
     """Return the body that the preview shows first; of a draft whose first two objects are these."""
     if campaign is None:
-        answer = desk.post(reverse("console:preview-new"), fields | {"place": "judges.0", "space.catalog.file": ""})
+        answer = desk.post(reverse("console:preview-new"), fields | {"part": "judges.0", "space.catalog.file": ""})
         return answer.context["preview"]["requests"][0]["body"]
     # The same campaign as a draft again: the preview shows the first objects of its list.
     twin = draft(campaign.owner, by_model())
     twin.states.exclude(content__in=[row.content for row in rows]).delete()
     answer = desk.post(
-        reverse("console:preview", args=[twin.pk]), fields | {"place": "judges.0", "space.catalog.file": ""}
+        reverse("console:preview", args=[twin.pk]), fields | {"part": "judges.0", "space.catalog.file": ""}
     )
     requests = answer.context["preview"]["requests"]
     assert len(requests) == 2
@@ -271,7 +271,7 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
     monkeypatch.setenv("SECRET_OF_OURS", "sk-very-secret")
     Endpoint.objects.update(api_key_variable="SECRET_OF_OURS")
     answer = browser_of(researcher).post(
-        reverse("console:preview-new"), fields_of() | {"place": "judges.0", "space.catalog.file": ""}
+        reverse("console:preview-new"), fields_of() | {"part": "judges.0", "space.catalog.file": ""}
     )
     shown = answer.context["preview"]
     one, other = (json.loads(each["body"]) for each in shown["requests"])

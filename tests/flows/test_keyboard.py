@@ -32,7 +32,7 @@ _FOCUSED = """() => {
         name: found.tagName.toLowerCase(),
         value: found.value ?? "",
         type: found.type ?? "",
-        place: whole.indexOf(found),
+        index: whole.indexOf(found),
         inView: box.bottom > 0 && box.top < innerHeight && box.width > 0 && box.height > 0,
         isMarked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 || style.boxShadow !== "none",
     };
@@ -57,7 +57,7 @@ class Keyboard:
             told = f"{after['name']} “{after['words'][:30]}” on {self.page.url}"
             if not (after["isMarked"] and after["inView"]):
                 self.lost.append(f"not to be seen: {told}")
-            if before is not None and after["place"] <= before["place"]:
+            if before is not None and after["index"] <= before["index"]:
                 self.lost.append(f"out of order: {told}")
         return after
 

@@ -34,7 +34,7 @@ from tests.support.models import (
 )
 from tests.support.records import assert_record_is_whole, assert_replay_passes, export_to, table
 
-JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
+JUDGE = KnownJudge({line: (index - 6) / 4 for index, line in enumerate(LINES)})
 QUESTION, OTHER_QUESTION = "Which is darker?", "Which is older?"
 # What `chat_reply` says that each request took, and a price at which a request costs 0.01.
 TOKENS_IN, TOKENS_OUT, PRICES = 50, 2, {"input_price": 160.0, "output_price": 1000.0}
@@ -181,8 +181,8 @@ def test_several_askers_at_once_do_not_pass_the_cap(researcher, endpoint, script
     script.answer = held = Held(script.answer)
     askers = [Asker() for _ in range(3)]
     try:
-        for place, turn in enumerate(wanted):
-            assert askers[place % 3].offer(*turn)
+        for index, turn in enumerate(wanted):
+            assert askers[index % 3].offer(*turn)
         eventually(lambda: not any(each._count for each in askers))
     finally:
         held.may_go_on.set()

@@ -136,8 +136,8 @@ def judges(votes: str, budget: int = 5, **source) -> list[dict]:
 
 def walked(campaign: Campaign) -> list[tuple[int, int, str]]:
     """Return how each step was decided, chain by chain."""
-    decided = Comparison.objects.filter(chain__campaign=campaign).order_by("chain__place", "step")
-    return list(decided.values_list("chain__place", "step", "verdict"))
+    decided = Comparison.objects.filter(chain__campaign=campaign).order_by("chain__index", "step")
+    return list(decided.values_list("chain__index", "step", "verdict"))
 
 
 def test_the_outcome_is_the_same_and_what_came_too_late_is_kept_and_does_not_count(
@@ -165,7 +165,7 @@ def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_
     person = Voter.objects.create(campaign=campaign)
     lease = leases.take(person)
     assert lease is not None
-    judge = Judge.objects.get(campaign=campaign, place=0)
+    judge = Judge.objects.get(campaign=campaign, index=0)
     before = len(votes_asked(script))
     take(lease.comparison_id, judge.pk)
     assert not Turn.objects.filter(asked__gt=0).exists()

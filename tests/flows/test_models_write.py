@@ -167,8 +167,8 @@ def beside(waiting: Comparison) -> Comparison:
     """Return another chain's open comparison of the same objects."""
     state = State.objects.get(pk=waiting.current_id)
     return Comparison.objects.create(
-        chain=Chain.objects.create(campaign=state.campaign, place=1, start=state, head=state, length=5),
-        chain_campaign=state.campaign, chain_place=1, step=1, current=state, proposal=waiting.proposal, log_r0=0,
+        chain=Chain.objects.create(campaign=state.campaign, index=1, start=state, head=state, length=5),
+        chain_campaign=state.campaign, chain_index=1, step=1, current=state, proposal=waiting.proposal, log_r0=0,
         uniform=0.5,
     )  # fmt: skip
 

@@ -248,7 +248,7 @@ async def _on_a_second_device(browser: Browser, page, link: str, person: Person,
 async def everybody(site: str, path: str, people: list[Person]) -> None:
     link, at_once = site + path, asyncio.Semaphore(AT_ONCE)
     # Of those who complete: one goes on with a second device, one has both open at once.
-    devices = {person.name: 2 - place for place, person in enumerate(people[:2])}
+    devices = {person.name: 2 - index for index, person in enumerate(people[:2])}
     async with (
         async_playwright() as playwright,
         await playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS)) as browser,
@@ -289,7 +289,7 @@ def assert_times_fit(person: Person, row: dict[str, str]) -> None:
 
 def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, proxy):
     config = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 20, "steps": 20}
-    recruitment = {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
+    recruitment = {"votes_each": VOTES_EACH, "quota": PLACES, "most_minutes": 60, "codes": CODES}
     study, path = installation.call("study", config, recruitment)
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
     people = [Person(f"zzwho-{number:03d}", fate) for number, fate in enumerate(fates)]
@@ -325,6 +325,6 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
     logs = "".join(process.log_since() for process in installation.all) + proxy.log.read_text()
     files = "".join(export.read(name).decode() for name in export.namelist())
     assert "settle_parts" in overheard.text
-    for place in (logs, overheard.text, kept_in(installation.redis.url), files):
-        assert "zzwho-" not in place
+    for index in (logs, overheard.text, kept_in(installation.redis.url), files):
+        assert "zzwho-" not in index
     assert "Traceback" not in logs

@@ -220,7 +220,7 @@ def test_a_turn_is_claimed_as_the_votes_of_another_judge_on_the_same_pair_come(q
     source = {"kind": "model", "endpoint": "A model", "votes": "sampled"}
     judges = [{"question": question, "votes": 3, "source": source} for question in QUESTIONS]
     campaign = make_campaign(researcher, config=make_config(judges=judges, chains=6, steps=1))
-    first, second = campaign.judges.order_by("place")
+    first, second = campaign.judges.order_by("index")
     owner = uuid.uuid4()
     opened = Comparison.objects.filter(chain__campaign=campaign, verdict=None).values_list("pk", flat=True)
     taken = turns.work([], [(key, first.pk) for key in opened], owner)

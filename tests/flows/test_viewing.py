@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 ONE_VOTE = [{"question": "Which is calmer?", "votes": 1}]
 WORDS = ["lamp", "rain", "marsh", "door", "page", "house", "letter"]
 # Each longer than the one before.
-LONG = [[f"{word} {' '.join(WORDS)}. " * (60 + 60 * place)] for place, word in enumerate(WORDS)]
+LONG = [[f"{word} {' '.join(WORDS)}. " * (60 + 60 * index)] for index, word in enumerate(WORDS)]
 MOLECULES = "smiles\nCC(=O)Oc1ccccc1C(=O)O\nCn1cnc2c1c(=O)n(C)c(=O)n2C\nCC(C)Cc1ccc(cc1)C(C)C(=O)O\nCCN\n"
 # How far each of the two is moved, as a share of its own way down and to the right; and that way.
 _PLACES = """() => {
@@ -58,34 +58,34 @@ def settled(page: Page) -> Page:
     return page
 
 
-def places(page: Page) -> list[list[float]]:
+def indices(page: Page) -> list[list[float]]:
     page.wait_for_timeout(150)
     return page.evaluate(_PLACES)
 
 
 def test_texts_start_at_the_top_and_scroll_together_by_the_same_share(open_page, texts):
     page = settled(join(open_page, texts))
-    (top, _, room), (other_top, _, other_room) = places(page)
+    (top, _, room), (other_top, _, other_room) = indices(page)
     assert (top, other_top) == (0, 0)
     # Runs of blanks and tabs stand as they were written.
     expect(page.locator(".option .text").first).to_have_css("white-space", "pre-wrap")
     assert abs(room - other_room) > 300
     page.keyboard.press("PageDown")
-    first, second = (place[0] for place in places(page))
+    first, second = (index[0] for index in indices(page))
     assert first > 0.02
     assert first == pytest.approx(second, abs=0.002)
     # A wheel over the other one moves both as well.
     page.locator(".option").last.hover()
     page.mouse.wheel(0, 400)
-    first_then, second_then = (place[0] for place in places(page))
+    first_then, second_then = (index[0] for index in indices(page))
     assert first_then > first
     assert first_then == pytest.approx(second_then, abs=0.002)
     page.keyboard.press("End")
-    assert [place[0] for place in places(page)] == pytest.approx([1, 1], abs=0.002)
+    assert [index[0] for index in indices(page)] == pytest.approx([1, 1], abs=0.002)
     assert not Vote.objects.exists()
     # One key still votes, and the next pair begins at its top.
     press_and_wait(page, "ArrowRight")
-    assert [place[0] for place in places(page)] == [0, 0]
+    assert [index[0] for index in indices(page)] == [0, 0]
     assert Vote.objects.count() == 1
 
 
@@ -96,12 +96,12 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     page.keyboard.press("+")
     expect(page.locator("#zoom-level")).to_have_text("200 %")
     # What was in the middle still is.
-    for down, across, room in places(page):
+    for down, across, room in indices(page):
         assert (down, across) == pytest.approx((0.5, 0.5), abs=0.01)
         assert room > 50
     page.get_by_role("button", name="Move to the left").click()
     page.keyboard.press("Shift+ArrowUp")
-    first, second = places(page)
+    first, second = indices(page)
     assert first == pytest.approx(second, abs=0.01)
     assert first[0] < 0.45
     assert first[1] < 0.45
@@ -112,7 +112,7 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     page.mouse.down()
     page.mouse.move(box["x"] + 40, box["y"] + 60, steps=5)
     page.mouse.up()
-    dragged = places(page)
+    dragged = indices(page)
     assert dragged[0][1] > first[1]
     assert dragged[0] == pytest.approx(dragged[1], abs=0.01)
     assert lease_on(page) == lease
@@ -122,7 +122,7 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     press_and_wait(page, "ArrowLeft")
     settled(page)
     expect(page.locator("#zoom-level")).to_have_text("100 %")
-    assert [place[2] for place in places(page)] == pytest.approx([0, 0], abs=1)
+    assert [index[2] for index in indices(page)] == pytest.approx([0, 0], abs=1)
     assert Vote.objects.count() == 1
 
 

@@ -40,7 +40,7 @@ def visits_of(campaign: Campaign) -> np.ndarray:
     for step in Comparison.objects.filter(chain__campaign=campaign).select_related("current", "proposal"):
         moved = step.verdict == Comparison.Verdict.ACCEPT
         if (part := part_of(step.step)) is not None:
-            visits[part, (step.proposal if moved else step.current).place] += 1
+            visits[part, (step.proposal if moved else step.current).index] += 1
     return visits
 
 
@@ -63,7 +63,7 @@ def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site
     assert campaign.tuning["because"] == "chosen by the rule"
     checked_export(campaign, tmp_path)
 
-    rows = campaign.states.order_by("place").values_list("weight", "neighbours")
+    rows = campaign.states.order_by("index").values_list("weight", "neighbours")
     catalog = sampler.Catalog([weight for weight, _ in rows], tuple(tuple(row) for _, row in rows))
     walks = {length: chain_of(catalog, length) for length in WARM_UP["grid"]}
     laws = np.mean(list(walks.values()), axis=0), walks[campaign.walk_length]

@@ -17,7 +17,7 @@ TEMPLATE = (
 
 def tokenizer_of(words, template=None):
     """Return a tokeniser that splits at spaces; word number k is token k + 1, and token 0 ends a text."""
-    vocabulary = {"</s>": END} | {word: place for place, word in enumerate(words, start=1)}
+    vocabulary = {"</s>": END} | {word: index for index, word in enumerate(words, start=1)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=words[-1]))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
@@ -109,7 +109,7 @@ class TopP(Wrapped):
 
     def called(self, given):
         found = super().called(given)
-        ordered, places = found.logits.sort(dim=-1)
+        ordered, indices = found.logits.sort(dim=-1)
         left_out = ordered.softmax(-1).cumsum(-1) <= 0.1
-        found.logits = found.logits.masked_fill(left_out.gather(-1, places.argsort(-1)), -torch.inf)
+        found.logits = found.logits.masked_fill(left_out.gather(-1, indices.argsort(-1)), -torch.inf)
         return found

@@ -13,7 +13,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def words(context):
     """Return a tokeniser of letters, whose texts have so many tokens."""
     known = ["<|startoftext|>", "<|endoftext|>", *LETTERS, *(f"{letter}</w>" for letter in LETTERS)]
-    return CLIPTokenizer(vocab={word: place for place, word in enumerate(known)}, merges=[], model_max_length=context)
+    return CLIPTokenizer(vocab={word: index for index, word in enumerate(known)}, merges=[], model_max_length=context)
 
 
 def pipeline(device="cpu"):

@@ -57,7 +57,7 @@ class TestInOneProcess:
         for _ in range(2):
             lifecycle.request_start(make(researcher))
             idle_tasks()
-        one, other = ({s.place: s.code for s in campaign.states.all()} for campaign in Campaign.objects.all())
+        one, other = ({s.index: s.code for s in campaign.states.all()} for campaign in Campaign.objects.all())
         assert one == other
         assert len(set(one.values())) > 4
 

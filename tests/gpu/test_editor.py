@@ -110,10 +110,10 @@ def gain(labels) -> float:
     """
     edits, raised = drawn()
     is_held_out = np.array([hash_of(each.state) % 3 == 0 for each in edits])
-    held_out = [edits[place] for place in np.flatnonzero(raised & is_held_out)]
+    held_out = [edits[index] for index in np.flatnonzero(raised & is_held_out)]
     editor = TorchEditor(SPACE.build().vocabulary, seed=5, settings=SETTINGS)
     before = log_likelihood(editor, held_out)
-    new = [edits[place] for place in np.flatnonzero(labels & ~is_held_out)]
+    new = [edits[index] for index in np.flatnonzero(labels & ~is_held_out)]
     for step in range(1, ROUNDS + 1):
         editor.learn(new, stream(5, 0, step, Purpose.EDITOR))
         new = []

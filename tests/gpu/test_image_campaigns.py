@@ -112,7 +112,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     assert len({row["code"] for row in rows}) == len(rows) == campaign.states.count() == 12
     decoder, space = local_decoder("turbo", PROMPT), plan_of(campaign).space
     for row in rows:
-        stored = picture(campaign.states.get(place=row["state_index"]))
+        stored = picture(campaign.states.get(index=row["state_index"]))
         assert stored == sampler.png(decoder.pixels(space.decode(row["code"].removeprefix("'")).vector))
     # The drafts of the way not taken are gone, with their pictures.
     assert pictures_of(campaign) == set(campaign.states.values_list("picture", flat=True))
@@ -160,7 +160,7 @@ def test_what_may_follow_is_painted_while_people_vote(researcher, idle_tasks, of
 
 def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_tasks, offer):
     first, second = (started(researcher, idle_tasks) for _ in range(2))
-    starts = [campaign.chains.get(place=0).start for campaign in (first, second)]
+    starts = [campaign.chains.get(index=0).start for campaign in (first, second)]
     assert starts[0].code == starts[1].code
     assert starts[0].picture.name.split("/")[-1] == starts[1].picture.name.split("/")[-1]
     assert picture(starts[0]) == picture(starts[1])
@@ -196,7 +196,7 @@ def test_a_proposal_to_stay_needs_no_picture_and_takes_none_away(researcher, idl
 
 def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks)
-    head, comparison = campaign.chains.get(place=0).head, Comparison.objects.get(chain__place=0)
+    head, comparison = campaign.chains.get(index=0).head, Comparison.objects.get(chain__index=0)
     PrefetchedProposal.objects.filter(chain=comparison.chain, state=head).delete()
     stays = PrefetchedProposal.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
     drawing.discard_pictures(campaign, PrefetchedProposal.objects.filter(pk=stays.pk))
@@ -244,10 +244,10 @@ def test_a_sweep_gives_one_hint_for_a_campaign_and_none_while_a_picture_is_made(
     campaign = started(researcher, idle_tasks, chains=3)
     Comparison.objects.all().delete()
     assert len(list(drawing.chains_to_hint())) == 1
-    Chain.objects.filter(place=1).update(claimed_until=timezone.now() + timedelta(minutes=5), texts_claimed=1)
+    Chain.objects.filter(index=1).update(claimed_until=timezone.now() + timedelta(minutes=5), texts_claimed=1)
     assert list(drawing.chains_to_hint()) == []
     # A rest after a failure is no work.
-    Chain.objects.filter(place=1).update(waits_because="no memory", texts_claimed=0)
+    Chain.objects.filter(index=1).update(waits_because="no memory", texts_claimed=0)
     assert [chain.campaign for chain in drawing.chains_to_hint()] == [campaign]
 
 

@@ -72,7 +72,7 @@ def law(name, prompt):
 
 
 @cache
-def places(name, prompt):
+def indices(name, prompt):
     """Return, for each beginning of a text, which numbers from 0 to 1 draw its last token: (from, to)."""
     mass, found = Counter(), {}
     for tokens, chance in law(name, prompt).items():
@@ -100,7 +100,7 @@ def paths(name, prompt, tokens, cut):
             continue
         for target in law(name, prompt):
             if target[:kept] == tokens[:kept]:
-                steps = [places(name, prompt)[target[: t + 1]] for t in range(kept, len(target))]
+                steps = [indices(name, prompt)[target[: t + 1]] for t in range(kept, len(target))]
                 low, high = [below + TOLERANCE for below, _ in steps], [above - TOLERANCE for _, above in steps]
                 scripts = [low, [(below + above) / 2 for below, above in steps], high]
                 chance = math.prod(above - below for below, above in steps) / most
@@ -109,17 +109,17 @@ def paths(name, prompt, tokens, cut):
 
 def driven(name, kernel, cut, states):
     """Return q and the claimed log r0, both of shape (n, n), having driven the kernel along every path at once."""
-    place = {(state.prompt, state.tokens): number for number, state in enumerate(states)}
+    index = {(state.prompt, state.tokens): number for number, state in enumerate(states)}
     chances, rows = [Counter() for _ in states], []
     for state in states:
         for chance, target, scripts in paths(name, state.prompt, state.tokens, cut):
-            chances[place[state.prompt, state.tokens]][states[place[state.prompt, target]]] += chance
+            chances[index[state.prompt, state.tokens]][states[index[state.prompt, target]]] += chance
             rows.extend((state, target, Scripted(*numbers)) for numbers in scripts)
     proposals = kernel.propose_batch([rng for _, _, rng in rows], [state for state, _, _ in rows])
     ratios = [{} for _ in states]
     for (state, target, _), proposal in zip(rows, proposals, strict=True):
         assert proposal.state.tokens == target, "a number led to another text than the model's probabilities say"
-        ratios[place[state.prompt, state.tokens]][proposal.state] = proposal.log_r0
+        ratios[index[state.prompt, state.tokens]][proposal.state] = proposal.log_r0
     return matrix_of(states, chances), matrix_of(states, ratios, empty=-np.inf)
 
 

@@ -93,7 +93,7 @@ BROKEN = {
         crowds.votes_at_once,
         35,
         budget=3,
-        wrong_budget=lambda place: 1 if SCORES[place] > 0 else 3,
+        wrong_budget=lambda index: 1 if SCORES[index] > 0 else 3,
     ),
     "E11, short leases": Case(Voters(), crowds.takes_twice_as_long_to_accept, 100),
 }

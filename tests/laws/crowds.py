@@ -16,7 +16,7 @@ from tests.laws.law import SCORES, Matrix
 
 @dataclass(frozen=True)
 class Pair:
-    """Two objects by their places in the catalog, and how they stand."""
+    """Two objects by their indices in the catalog, and how they stand."""
 
     current: int
     proposal: int
@@ -102,7 +102,7 @@ def lives(rng, pair, answer, _again) -> Reaction:
 
 def does_not_show(rng, pair) -> bool:
     """Draw whether an object of the pair fails to load: each second one does so, three times in ten."""
-    return any(place % 2 and rng.random() < 0.3 for place in (pair.current, pair.proposal))
+    return any(index % 2 and rng.random() < 0.3 for index in (pair.current, pair.proposal))
 
 
 # Below: each breaks one rule.

@@ -15,7 +15,7 @@ from sampler import Comparison, Verdict, exact
 from tests.support.sampling import neighbours_law, visits_p_value
 
 Matrix = npt.NDArray[np.float64]
-# One row for each chain: x^(0), x^(1), ..., as places in the catalog.
+# One row for each chain: x^(0), x^(1), ..., as indices in the catalog.
 Paths = npt.NDArray[np.int64]
 
 WEIGHTS = (4.0, 3.0, 3.0, 2.0, 2.0, 1.0)

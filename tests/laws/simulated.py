@@ -54,8 +54,8 @@ def simulated(case: Case, seed: int) -> Paths:
             drawn = replace(drawn, budgets=(case.wrong_budget(drawn.current),))
         tally = Tally.empty(len(drawn.budgets))
         while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
-            place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
-            tally = tally.add(place, seats.vote(rng, drawn.current, drawn.proposal, place))
+            index = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+            tally = tally.add(index, seats.vote(rng, drawn.current, drawn.proposal, index))
         return verdict
 
     # All that may open; when they do makes no difference to them.

@@ -28,7 +28,7 @@ from tests.support.campaigns import make_config
 from tests.support.people import recruited_campaign
 from tests.support.process import wait_until_idle
 
-TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight in enumerate(WEIGHTS))
+TEXTS = "text,weight\n" + "".join(f"text {index},{weight}\n" for index, weight in enumerate(WEIGHTS))
 VOTES_EACH, MINUTES = 60, 30
 QUESTION = {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]}
 COMPREHENSION = {"text": "What do you read?", "options": ["one", "both"], "right": "both"}
@@ -49,7 +49,7 @@ def campaign_of(owner, case: Case) -> Campaign:
         steps=case.steps,
         seed=SEED,
     )
-    limits = {"votes_each": VOTES_EACH, "most_minutes": MINUTES, "places": 100_000} if case.is_limited else {}
+    limits = {"votes_each": VOTES_EACH, "most_minutes": MINUTES, "quota": 100_000} if case.is_limited else {}
     protocol = (STAGES if case.is_limited else {}) | {"check_share": case.check_share, "checks_may_fail": 2}
     suspends = {"suspend_after_skips": case.suspends_after}
     return recruited_campaign(owner, file=TEXTS, config=config, protocol=protocol, **limits, **suspends)
@@ -85,7 +85,7 @@ class Study:
         self.invitation = self.campaign.invitations.get()
         self.arrived = 0
         self.deeds: Counter[Deed] = Counter()
-        self.places = dict(self.campaign.states.values_list("pk", "place"))
+        self.indices = dict(self.campaign.states.values_list("pk", "index"))
         self.seats = [self._newcomer(seat % case.voters.kinds) for seat in range(SEATS)]
 
     def run(self) -> Paths:
@@ -168,8 +168,8 @@ class Study:
         return admission.voter_at_votes(person.session, self.invitation.token) is not None
 
     def _meets(self, person: Person, lease: Lease) -> bool:
-        places = self.places[lease.comparison.current_id], self.places[lease.comparison.proposal_id]
-        pair = Pair(*places, lease.proposal_side == Side.FIRST)
+        indices = self.indices[lease.comparison.current_id], self.indices[lease.comparison.proposal_id]
+        pair = Pair(*indices, lease.proposal_side == Side.FIRST)
 
         def answer() -> bool:
             return self.case.voters.prefers_proposal(self.rng, person.kind, pair)
@@ -210,9 +210,9 @@ class Study:
 
 def paths_of(campaign: Campaign) -> Paths:
     """Return where the chains of a finished campaign went."""
-    starts = Chain.objects.filter(campaign=campaign).order_by("place").values_list("start__place", flat=True)
-    steps = Comparison.objects.filter(chain__campaign=campaign).order_by("chain__place", "step")
-    rows = steps.values_list("verdict", "current__place", "proposal__place")
+    starts = Chain.objects.filter(campaign=campaign).order_by("index").values_list("start__index", flat=True)
+    steps = Comparison.objects.filter(chain__campaign=campaign).order_by("chain__index", "step")
+    rows = steps.values_list("verdict", "current__index", "proposal__index")
     after = [proposal if verdict == Comparison.Verdict.ACCEPT else current for verdict, current, proposal in rows]
     return np.column_stack([list(starts), np.reshape(after, (len(starts), -1))])
 

@@ -80,6 +80,6 @@ def break_budgets(monkeypatch, case: Case) -> None:
     right = transitions.asked_in
 
     def wrong(comparison: Comparison):
-        return replace(right(comparison), budgets=(case.wrong_budget(comparison.current.place),))
+        return replace(right(comparison), budgets=(case.wrong_budget(comparison.current.index),))
 
     monkeypatch.setattr(transitions, "asked_in", wrong)

@@ -44,7 +44,7 @@ def study_of(owner) -> Campaign:
             leases.skip(lease.key, people[panelist])
             continue
         comparison = lease.comparison
-        chooses = members.prefers(rng, panelist, comparison.current.place, comparison.proposal.place)
+        chooses = members.prefers(rng, panelist, comparison.current.index, comparison.proposal.index)
         side = Side(lease.proposal_side)
         leases.answer(lease.key, people[panelist], side if chooses else other(side), 900)
 

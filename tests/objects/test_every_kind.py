@@ -169,7 +169,7 @@ WRITTEN = [
     "=1+1", "'quoted\tand  spaced", "    First,\r\n\tsecond,\rthird", "cafe\u0301 \u05d0\u200f!", "a\u200c b <br>",
 ]  # fmt: skip
 STEREO = ["C/C=C/C", "C/C=C\\C", "CC=CC", "C[C@H](F)Cl", "C[C@@H](F)Cl", "[Na+].[Cl-]"]
-MODES = [Image.fromarray(Noise(place)()).convert("RGBA").rotate(9 * place) for place in range(1, 5)]
+MODES = [Image.fromarray(Noise(index)()).convert("RGBA").rotate(9 * index) for index in range(1, 5)]
 SOUNDS = {220: "WAV", 440: "MP3", 880: "OGG"}
 ODD = {
     "texts": uploads.spreadsheet([["text"], *([text] for text in WRITTEN)]),
@@ -194,22 +194,22 @@ def test_what_is_exported_drawn_again_is_what_the_voter_saw(kind, researcher, id
         page = client.get(f"{campaigns.invitation_path(campaign)}vote/").content.decode()
         lease = Lease.objects.get(ended_at=None)
         found = [client.get(address).content for address in ADDRESS.findall(page)]
-        seen[lease.first.place, lease.second.place] = page, found
+        seen[lease.first.index, lease.second.index] = page, found
         leases.answer(lease.key, lease.voter, Side.FIRST, 0)
         process.wait_until_idle()
     path = records.export_to(campaign, tmp_path)
     contents = {int(row["state_index"]): row["content"] for row in sampler.read_record(path)["states"]}
     with zipfile.ZipFile(path) as archive:
         files = {name.split("/")[1].split(".")[0]: archive.read(name) for name in archive.namelist() if "/" in name}
-    for places, (page, found) in seen.items():
-        left, right = (contents[place] for place in places)
+    for indices, (page, found) in seen.items():
+        left, right = (contents[index] for index in indices)
         for option in kind.options(left, right):
             assert option.get("html", "") in page
         if kind.name == "molecules":
             drawn = {draw for dark in (True, False) for draw in sampler.draw_pair(left, right, dark=dark)}
             assert {each.decode() for each in found} == drawn
         else:
-            assert set(found) == {files[str(place)] for place in places if files}
+            assert set(found) == {files[str(index)] for index in indices if files}
         assert bool(found) == (kind.medium != "words" or kind.name == "molecules")
 
 

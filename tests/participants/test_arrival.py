@@ -264,7 +264,7 @@ def test_a_signed_arrival_fits_into_a_cookie():
     letters = np.random.default_rng(1).integers(0x4E00, 0x9FFF, size=2000)
     text = "".join(map(chr, letters))
     query = {"PROLIFIC_PID": text[:LONGEST_ID], "SESSION_ID": text[-LONGEST_ID:]}
-    query |= {f"other{place}": text[10 * place : 10 * place + 10] for place in range(40)}
+    query |= {f"other{index}": text[10 * index : 10 * index + 10] for index in range(40)}
     arrival = joining.read(PROLIFIC, query, checks_ids=False)
     assert len(arrival.parameters) > 5
     assert len(joining.sign(arrival, "token")) < 4000

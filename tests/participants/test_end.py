@@ -394,7 +394,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
 
 @pytest.mark.parametrize(("is_paid", "paid", "code"), [(True, "in full", "ENDED1"), (False, "not", "")])
 def test_the_researcher_says_whether_they_are_paid(researcher, is_paid, paid, code):
-    study = study_of(researcher, places=1)
+    study = study_of(researcher, quota=1)
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     end(study, is_paid=is_paid)

@@ -186,7 +186,7 @@ def test_it_waits_until_they_are_paid_and_the_sweep_does_it_then(researcher):
 
 
 def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
-    study, anna = study_of(researcher, places=1), values_of("anna")
+    study, anna = study_of(researcher, quota=1), values_of("anna")
     come(study, anna)
     person, owner = person_in(study, anna), browser_of(researcher)
     path = reverse("console:erase", args=[study.pk, number_of(person)])

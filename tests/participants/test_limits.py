@@ -47,7 +47,7 @@ from tests.support.people import (
 from tests.support.process import wait_until_idle
 
 GROUPS = {
-    "questions": [{"name": "role", "text": "What are you?", "options": ["student", "other"], "places": {"student": 1}}]
+    "questions": [{"name": "role", "text": "What are you?", "options": ["student", "other"], "quota": {"student": 1}}]
 }
 
 
@@ -68,7 +68,7 @@ def later(minutes: int) -> None:
 
 
 def test_who_finds_no_place_is_told_so_before_all_else_and_nothing_is_stored(researcher):
-    study = recruited_campaign(researcher, places=1, consent=TEXT)
+    study = recruited_campaign(researcher, quota=1, consent=TEXT)
     first = come(study, "anna")
     answer(first, study, "agree")
     assert pair_of(first, study)
@@ -86,7 +86,7 @@ def test_who_finds_no_place_is_told_so_before_all_else_and_nothing_is_stored(res
 
 
 def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(researcher):
-    study = recruited_campaign(researcher, places=2, votes_each=1, pay={"withdrawn": "nothing"})
+    study = recruited_campaign(researcher, quota=2, votes_each=1, pay={"withdrawn": "nothing"})
     first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     vote(first, study)
     page_of(first, study, "vote/")
@@ -99,7 +99,7 @@ def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(resea
 
 
 def test_the_page_says_how_many_places_are_taken_and_where_a_closed_link_is_made_anew(researcher):
-    study = recruited_campaign(researcher, places=2, votes_each=1)
+    study = recruited_campaign(researcher, quota=2, votes_each=1)
     assert pair_of(arrive(study, prolific("anna")), study)
     study.invitations.update(revoked_at=timezone.now())
     page = browser_of(researcher).get(reverse("console:participants", args=[study.pk])).content.decode()
@@ -117,7 +117,7 @@ def test_places_of_a_group_are_counted_by_themselves(researcher):
 
 
 def test_a_place_is_taken_before_practice_and_given_back_by_who_does_not_understand(researcher):
-    study = recruited_campaign(researcher, places=1, protocol=PRACTICE | {"tries": 1}, codes=CODES_OF_ALL)
+    study = recruited_campaign(researcher, quota=1, protocol=PRACTICE | {"tries": 1}, codes=CODES_OF_ALL)
     first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     assert "Practice" in page_of(first, study)
     # Nobody practises for nothing.
@@ -134,7 +134,7 @@ def test_a_place_is_taken_before_practice_and_given_back_by_who_does_not_underst
 
 
 def test_who_is_away_in_the_middle_of_practice_needs_a_free_place(researcher):
-    study = recruited_campaign(researcher, places=1, absent_minutes=30, protocol=PRACTICE, codes=CODES_OF_ALL)
+    study = recruited_campaign(researcher, quota=1, absent_minutes=30, protocol=PRACTICE, codes=CODES_OF_ALL)
     first = arrive(study, prolific("anna"))
     go_on(first, study, chosen("first"))
     later(31)
@@ -147,7 +147,7 @@ def test_who_is_away_in_the_middle_of_practice_needs_a_free_place(researcher):
 
 
 def test_who_reads_when_the_campaign_is_finished_need_not_practise(researcher):
-    study = recruited_campaign(researcher, places=1, protocol=PRACTICE | {"instructions": "Read."}, codes=CODES_OF_ALL)
+    study = recruited_campaign(researcher, quota=1, protocol=PRACTICE | {"instructions": "Read."}, codes=CODES_OF_ALL)
     first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     assert "Read." in page_of(first, study)
     assert "Read." in page_of(second, study)
@@ -161,7 +161,7 @@ def test_who_reads_when_the_campaign_is_finished_need_not_practise(researcher):
 @pytest.mark.parametrize("protocol", [{}, PRACTICE])
 @pytest.mark.django_db(transaction=True)
 def test_with_many_at_once_no_place_is_taken_twice(researcher, protocol):
-    study = recruited_campaign(researcher, places=3, protocol=protocol)
+    study = recruited_campaign(researcher, quota=3, protocol=protocol)
     browsers = [arrive(study, prolific(f"person-{number}")) for number in range(12)]
 
     all_at_once([partial(page_of, browser, study, "vote/") for browser in browsers])
@@ -170,7 +170,7 @@ def test_with_many_at_once_no_place_is_taken_twice(researcher, protocol):
 
 
 def test_who_is_away_for_long_loses_the_place_and_has_it_again_while_one_is_free(researcher):
-    study = recruited_campaign(researcher, places=1, absent_minutes=30, codes=CODES_OF_ALL)
+    study = recruited_campaign(researcher, quota=1, absent_minutes=30, codes=CODES_OF_ALL)
     first = arrive(study, prolific("anna"))
     vote(first, study)
     later(29)
@@ -190,7 +190,7 @@ def test_who_is_away_for_long_loses_the_place_and_has_it_again_while_one_is_free
 
 
 def test_an_open_page_is_no_absence_and_a_connection_that_is_lost_for_a_moment_costs_no_place(researcher):
-    study = recruited_campaign(researcher, places=1, absent_minutes=30)
+    study = recruited_campaign(researcher, quota=1, absent_minutes=30)
     pair_of(arrive(study, prolific("anna")), study)
     later(31)
     Voter.objects.update(online_until=timezone.now() + timedelta(seconds=60))
@@ -237,7 +237,7 @@ def test_time_runs_out_for_those_who_have_gone_too_and_nothing_is_paid_for_nothi
 
 
 def test_who_gave_nothing_and_finds_the_place_taken_is_not_paid(researcher):
-    study = recruited_campaign(researcher, places=1, absent_minutes=30, codes=CODES_OF_ALL)
+    study = recruited_campaign(researcher, quota=1, absent_minutes=30, codes=CODES_OF_ALL)
     pair_of(arrive(study, prolific("anna")), study)
     later(31)
     settle_parts()
@@ -324,7 +324,7 @@ def test_the_sweep_settles_who_has_gone_after_their_last_vote(study, votes, outc
 
 
 def test_a_refusal_holds_no_place_and_who_changes_their_mind_needs_a_free_one(researcher):
-    study = recruited_campaign(researcher, places=1, consent=TEXT)
+    study = recruited_campaign(researcher, quota=1, consent=TEXT)
     first = come(study, "anna")
     answer(first, study, "refuse")
     second = come(study, "ben")
@@ -370,7 +370,7 @@ PRACTISED = {"answer": "first", "if_wrong": "No.", "second": "CC"}
             {"budget": 49, "protocol": {"check_share": 0.1}},
             r"3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials",
         ),
-        (make_config(), {"places": 1, "votes_each": 20}, "needs votes of 2 different people, and there are 1 places"),
+        (make_config(), {"quota": 1, "votes_each": 20}, "needs votes of 2 different people, and there are 1 places"),
         (PANEL, {"codes": {"completed": "C"}}, "cannot send its people"),
         (PANEL, {"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
         # The setup has changed since: pairs that it cannot show.
@@ -392,14 +392,14 @@ def test_what_cannot_be_is_refused_at_the_start_and_nothing_starts(researcher, c
 def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_what_a_vote_costs(researcher):
     """12 places of 20 votes are 240; 150 steps need 450 at most, and 450 times the mean share of votes as expected."""
     draft = make_draft(researcher)
-    fields = {"recruiter": "prolific", "places": 12, "votes_each": 20, "place_pay": 5, "currency": "£"}
+    fields = {"recruiter": "prolific", "quota": 12, "votes_each": 20, "full_pay": 5, "currency": "£"}
     set_study(draft, fields, ())
     expected = math.ceil(150 * sampler.step_votes([2, 1]))
     assert 240 < expected < 450
     page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()
     assert f"bring 240 votes at most, and 150 steps need about {expected}, at most 450" in page
     assert "£0.25 a vote" in page
-    set_study(draft, fields | {"places": math.ceil(expected / 20)}, ())
+    set_study(draft, fields | {"quota": math.ceil(expected / 20)}, ())
     assert "votes at most, and 150 steps" not in browser_of(researcher).get(draft.get_absolute_url()).content.decode()
     set_study(draft, fields | {"budget": 449})
     page = browser_of(researcher).get(reverse("console:participants", args=[draft.pk])).content.decode()
@@ -408,7 +408,7 @@ def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_wh
 
 def test_once_all_places_are_taken_the_overview_says_what_is_still_needed(researcher):
     config = make_config(judges=ONE_JUDGE, chains=2, steps=10)
-    study = recruited_campaign(researcher, config=config, places=2, votes_each=3)
+    study = recruited_campaign(researcher, config=config, quota=2, votes_each=3)
     anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))
     for browser in (anna, ben):
         vote(browser, study, times=3)

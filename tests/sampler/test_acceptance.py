@@ -210,12 +210,12 @@ def test_the_mean_acceptance_of_several_judges_is_the_sum_over_the_others_tallie
     rng = np.random.default_rng(1)
     chances = [Fraction(int(number), 16) for number in rng.integers(1, 16, len(budgets))]
     largest = budgets.index(max(budgets))
-    others = [place for place in range(len(budgets)) if place != largest]
+    others = [index for index in range(len(budgets)) if index != largest]
     expected = Decimal(0)
-    for tally in itertools.product(*(range(1, budgets[place] + 1) for place in others)):
+    for tally in itertools.product(*(range(1, budgets[index] + 1) for index in others)):
         factor, law = Fraction(1), Fraction(1)
-        for place, k in zip(others, tally, strict=True):
-            n, p = budgets[place], chances[place]
+        for index, k in zip(others, tally, strict=True):
+            n, p = budgets[index], chances[index]
             factor, law = factor * Fraction(k, n - k + 1), law * math.comb(n, k) * p**k * (1 - p) ** (n - k)
         mean = averaged(factor * Fraction(1, 4), chances[largest], budgets[largest])
         expected += mean * Decimal(law.numerator) / Decimal(law.denominator)
@@ -310,7 +310,7 @@ Counts = tuple[int, ...]
 
 
 def plus_one(counts: Counts, judge: int, by: int = 1) -> Counts:
-    return tuple(count + by * (place == judge) for place, count in enumerate(counts))
+    return tuple(count + by * (index == judge) for index, count in enumerate(counts))
 
 
 def tallies(budgets: Counts):

@@ -270,8 +270,8 @@ def test_only_a_walk_of_several_lengths_has_parts():
         assert {config.part_of(0, step) for step in range(1, 20)} == parts
 
 
-def with_judge(place: int, **changes) -> dict:
-    judges = [judge | changes if at == place else judge for at, judge in enumerate(PANEL["judges"])]
+def with_judge(index: int, **changes) -> dict:
+    judges = [judge | changes if at == index else judge for at, judge in enumerate(PANEL["judges"])]
     return PANEL | {"judges": judges}
 
 

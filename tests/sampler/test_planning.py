@@ -81,7 +81,7 @@ def test_many_pairs_at_once():
 
 
 def test_the_estimate_is_a_product():
-    found = estimate(20, 100, (2,), burn_in=10, votes_each=50, place_pay=2.5, seconds_a_vote=6)
+    found = estimate(20, 100, (2,), burn_in=10, votes_each=50, full_pay=2.5, seconds_a_vote=6)
     assert found == Estimate(
         most_votes=4000, votes=3000.0, burn_in_votes=300.0, hours=5.0, people=60, money=pytest.approx(150)
     )
@@ -92,7 +92,7 @@ def test_the_estimate_is_a_product():
 
 def test_what_is_not_known_is_left_out():
     hours = pytest.approx(20_000 * 10 / 3600)
-    assert estimate(2, 10, (1000,), place_pay=2.5) == Estimate(20_000, None, None, hours, None, None)
+    assert estimate(2, 10, (1000,), full_pay=2.5) == Estimate(20_000, None, None, hours, None, None)
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def crowd(rng: np.random.Generator, opens: Opens) -> list[list[int]]:
                     chains.append([start])
                 else:
                     continue
-            place = at[person]
-            chain = chains[place]
-            owed[place] = owed.get(place, VOTES_OF_A_STEP[chain[-1]]) - 1
+            index = at[person]
+            chain = chains[index]
+            owed[index] = owed.get(index, VOTES_OF_A_STEP[chain[-1]]) - 1
             votes_left[person] -= 1
-            if not owed[place]:
+            if not owed[index]:
                 chain.append(_draw(rng, chain[-1]))
-                del owed[place], at[person]
+                del owed[index], at[person]
             elif not votes_left[person]:
                 del at[person]
     for chain in chains:

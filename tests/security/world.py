@@ -72,7 +72,7 @@ class World:
             "state_id": self.campaign.states.first().pk,
             "member_id": self.campaign.memberships.get().pk,
             "invitation_id": self.campaign.invitations.get().pk,
-            "voter": number_of(self.pair.voter),
+            "voter_number": number_of(self.pair.voter),
             "endpoint_id": Endpoint.objects.get(owner=self.victim).pk,
             "filename": "export.zip",
             "name": "using",
@@ -82,10 +82,10 @@ class World:
             "comparison_id": self.pair.comparison_id,
             "trial_id": self.tried.pk,
             "index": 0,
-            "place": 0,
+            "pair": 0,
             "which": 0,
             "side": "first",
-            "chain": self.pair.comparison.chain.place,
+            "chain": self.pair.comparison.chain.index,
             "step": self.pair.comparison.step,
             "shown": "proposal",
             "number": "0",
@@ -117,10 +117,10 @@ def build() -> World:
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
     ApiToken.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
-    sample = {"content": "CCO", "code": "", "media_type": "", "columns": {}, "place": 0, "picture": ""}
+    sample = {"content": "CCO", "code": "", "media_type": "", "columns": {}, "index": 0, "picture": ""}
     tried = JudgeTrial.objects.create(
         campaign=campaign,
-        place=0,
+        index=0,
         judge={},
         prompt_version="0" * 8,
         wanted=1,

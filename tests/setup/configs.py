@@ -93,7 +93,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "caps": {"cost": 12.5, "requests": 100_000},
     },
     "orders": {
-        "judges": [*(_ASKED | {"order": f"proposal-{place}"} for place in ("first", "second")), _ASKED | {"votes": 3}],
+        "judges": [*(_ASKED | {"order": f"proposal-{index}"} for index in ("first", "second")), _ASKED | {"votes": 3}],
     },
     "crossed orders": {
         "judges": [
@@ -131,9 +131,9 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "study": {
             "recruiter": "prolific",
             "votes_each": 50,
-            "places": 40,
+            "quota": 40,
             "budget": 5000,
-            "place_pay": 3.2,
+            "full_pay": 3.2,
             "currency": "£",
             "most_minutes": 60,
             "absent_minutes": 10,
@@ -147,7 +147,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
                 "questions": [
                     {"name": "first", "text": "Did you?", "options": ["Yes", "No"]},
                     *STAGES["questions"],
-                    {"name": "work", "text": "Work?", "options": ["b", "a"], "places": {"a": 3, "b": 5}},
+                    {"name": "work", "text": "Work?", "options": ["b", "a"], "quota": {"a": 3, "b": 5}},
                 ],
                 "practice": [_PAIR | {"if_wrong": "Night is darker."}],
                 "gold": [_PAIR],

@@ -37,7 +37,7 @@ def problems(text: str | bytes) -> list[str]:
         ("kind: suffix", "kind: neighbours", "line 6, column 1: kernel: 'neighbours' does not move in a space of"),
         ("kind: suffix", "kind: nothing", "line 7, column 3: kernel.kind: Input should be one of 'independent'"),
         ("chains: 2", "chains: 2\nlanguage: tlh", "language: “tlh” is no language of the voters' pages"),
-        ("chains: 2", "chains: 2\nstudy: {places: 3}", "study.places: This is noted of each person. Choose"),
+        ("chains: 2", "chains: 2\nstudy: {quota: 3}", "study.quota: This is noted of each person. Choose"),
         ("chains: 2", "chains: 2\nstudy: {recruiter: x}", "study.recruiter: must be one of anybody, open, prolific"),
         ("chains: 2", "chains: 2\nfile: {name: a.csv}", "file: must be left out: the chains make their objects"),
         ("chains: 2", "chains: &a 2", "line 11, column 9: Anchors and aliases (& and *) are not read"),
@@ -153,8 +153,8 @@ def paths_in(value, path=()):
         for key, each in value.items():
             yield from paths_in(each, (*path, key))
     elif isinstance(value, list):
-        for place, each in enumerate(value):
-            yield from paths_in(each, (*path, place))
+        for index, each in enumerate(value):
+            yield from paths_in(each, (*path, index))
 
 
 _PATHS = sorted(paths_in(WHOLE), key=repr)

@@ -171,7 +171,7 @@ def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researche
     same = {"name", "study", "seed"}
     assert after.model_dump(exclude=same) == before.model_dump(exclude=same)
     recruitment = found.config.study
-    assert (recruitment.places, recruitment.votes_each, recruitment.budget) == (4, 12, None)
+    assert (recruitment.quota, recruitment.votes_each, recruitment.budget) == (4, 12, None)
     started_now(found)
     campaign.refresh_from_db()
     assert campaign.is_draft

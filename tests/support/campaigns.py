@@ -143,12 +143,12 @@ def vote_until_finished(
     Between two votes all tasks come to rest, so the same generator always gives the same campaign.
 
     Args:
-        scores: for each judge's place, the hidden score of each state's place.
+        scores: for each judge's index, the hidden score of each state's index.
 
     Returns:
         The number of votes cast.
     """
-    judges = {place: sampler.BradleyTerry(score) for place, score in scores.items()}
+    judges = {index: sampler.BradleyTerry(score) for index, score in scores.items()}
     votes = 0
     while True:
         wait_until_idle()
@@ -159,7 +159,7 @@ def vote_until_finished(
             if campaign.status == Campaign.Status.FINISHED:
                 return votes
             continue
-        prefers_right = judges[lease.judge.place].vote(rng, lease.first.place, lease.second.place)
+        prefers_right = judges[lease.judge.index].vote(rng, lease.first.index, lease.second.index)
         leases.answer(lease.key, voter, Side.SECOND if prefers_right else Side.FIRST, 0)
         votes += 1
 
@@ -167,7 +167,7 @@ def vote_until_finished(
 def voted_to_the_end(campaign: Campaign, people: int = 3) -> Campaign:
     """Let some people vote who like late objects by the first judge's question and early ones by the second's."""
     voters = [Voter.objects.create(campaign=campaign) for _ in range(people)]
-    likes = {0: lambda place: place / 6, 1: lambda place: -place / 6}
+    likes = {0: lambda index: index / 6, 1: lambda index: -index / 6}
     vote_until_finished(campaign, voters, likes, np.random.default_rng(5))
     return Campaign.objects.get(pk=campaign.pk)
 
@@ -329,7 +329,7 @@ class AnyScore(dict):
 # Campaigns that find in a warm-up how far to walk: twelve texts of different lengths, in a ring of neighbours.
 
 
-WARM_UP_TEXTS = "text,weight\n" + "".join(f"{'far ' * place}away,{1 + place % 3}\n" for place in range(12))
+WARM_UP_TEXTS = "text,weight\n" + "".join(f"{'far ' * index}away,{1 + index % 3}\n" for index in range(12))
 WARM_UP = {"steps": 6, "grid": [1, 3, 9], "properties": ["words"], "burn_in": 2, "patience_minutes": 5}
 
 

@@ -47,8 +47,8 @@ from tests.support.uploads import archive, picture, spreadsheet
 _SEED = 20261122
 MODEL = "A model"
 EXAMPLE_TEXTS = [
-    (f"The {colour} {thing} stood there.", 1 + place % 3)
-    for place, (colour, thing) in enumerate((c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "sea"))
+    (f"The {colour} {thing} stood there.", 1 + index % 3)
+    for index, (colour, thing) in enumerate((c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "sea"))
 ]
 # The second is written with what a spreadsheet would run, the third with what a CSV has to quote.
 ODD_TEXTS = [("=1+1 is what she said", 2), ('He said, "no",\nand went.', 1)]
@@ -110,7 +110,7 @@ def _images_file() -> tuple[str, bytes]:
 _WRITING = mixture((0.2, "independent"), (0.8, "suffix"))
 _BOTH = mixture((0.3, "independent"), (0.7, "neighbours"))
 _PEOPLE = (_asked("Which is darker?", 2), _asked("Which is better?", 1))
-_TWINS = tuple(_asked("Which is darker?", 2, order=f"proposal-{place}") for place in ("first", "second"))
+_TWINS = tuple(_asked("Which is darker?", 2, order=f"proposal-{index}") for index in ("first", "second"))
 _RATED = _asked("How dark is it?", 2, **_by_model())
 
 
@@ -305,10 +305,10 @@ def _vote(campaign: Campaign, crowd: list[Voter], rng: np.random.Generator) -> N
         campaign.refresh_from_db()
         if campaign.status == Campaign.Status.FINISHED:
             return
-        for place in rng.permutation(len(crowd)):
-            if lease := leases.take(crowd[place]):
+        for index in rng.permutation(len(crowd)):
+            if lease := leases.take(crowd[index]):
                 side = Side.SECOND if judge.vote(rng, lease.first.content, lease.second.content) else Side.FIRST
-                leases.answer(lease.key, crowd[place], side, 1000 + 10 * cast)
+                leases.answer(lease.key, crowd[index], side, 1000 + 10 * cast)
                 cast, swept = cast + 1, 0
                 break
         else:

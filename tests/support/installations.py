@@ -382,7 +382,7 @@ class Processes(Program):
             **self.variables,
         }
         self.run("manage.py", "migrate", "--verbosity", "0")
-        self.webs = [self.web(f"web-{place}", port) for place, port in enumerate(self.ports)]
+        self.webs = [self.web(f"web-{index}", port) for index, port in enumerate(self.ports)]
         self.worker = self.celery("worker", "--queues", self.worker_queues, "--concurrency", "2")
         self.beat = self.celery("beat")
         for process in self.all:

@@ -244,14 +244,14 @@ def logged(token: str, top: list[dict]) -> dict:
 
 
 TEXTS = "text,weight\n" + "".join(
-    f"The {colour} {thing} stood there.,{1 + place % 3}\n"
-    for place, (colour, thing) in enumerate(
+    f"The {colour} {thing} stood there.,{1 + index % 3}\n"
+    for index, (colour, thing) in enumerate(
         (c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "dog", "sea")
     )
 )
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
 """The texts themselves."""
-SCORES = {line: place / 4 for place, line in enumerate(LINES)}
+SCORES = {line: index / 4 for index, line in enumerate(LINES)}
 """What a model thinks of them."""
 
 

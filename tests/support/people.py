@@ -53,12 +53,12 @@ CODES_OF_ALL = CODES | {
 def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campaign, ...] = (), **options) -> Campaign:
     """Return a started campaign; of `options`, those of a recruitment set it up."""
     names = ("parameter", "votes_each", "consent", "codes", "pay", "way_back", "protocol")
-    names += ("places", "most_minutes", "absent_minutes", "most_a_minute", "budget", "place_pay", "currency")
+    names += ("quota", "most_minutes", "absent_minutes", "most_a_minute", "budget", "full_pay", "currency")
     names += ("most_active_minutes", "checks_ids")
     # Tests send people under ids that read well.
     fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK, "checks_ids": False}
     fields |= {name: options.pop(name) for name in names if name in options}
-    if fields.get("places") == 1:
+    if fields.get("quota") == 1:
         # Then nobody else is needed for a pair.
         alone = [judge | {"votes": 1} for judge in make_config()["judges"]]
         options.setdefault("config", make_config(judges=alone))

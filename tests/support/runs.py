@@ -21,10 +21,10 @@ from sampler import (
     tournament_schedule,
 )
 from sampler.experiments.metrics import RunFiles
-from sampler.experiments.options import Place
+from sampler.experiments.options import StateKey
 from sampler.experiments.outputs import write_table
 
-Score = Callable[[str, Place], float | None]
+Score = Callable[[str, StateKey], float | None]
 
 
 def begin_run(

@@ -124,11 +124,11 @@ LEAST_P_VALUE = 1e-4
 
 def matrix_of(states: Sequence[Hashable], rows: Sequence[Mapping[Hashable, float]], empty: float = 0.0) -> Matrix:
     """Return mappings from states to numbers as a matrix, shape (n, n); KeyError for a state that is not listed."""
-    place = {state: i for i, state in enumerate(states)}
+    index = {state: i for i, state in enumerate(states)}
     matrix = np.full((len(states), len(states)), empty)
     for i, row in enumerate(rows):
         for state, number in row.items():
-            matrix[i, place[state]] = number
+            matrix[i, index[state]] = number
     return matrix
 
 
@@ -330,12 +330,12 @@ def single_path_chain(kernel: LearnedFragments, states: list[str], log_p0: np.nd
 
     Each action has its own ratio here, so the chain is worked out action by action, shape (n, n).
     """
-    place = {state: i for i, state in enumerate(states)}
+    index = {state: i for i, state in enumerate(states)}
     chances = [{edit: chance for edit, chance, _ in kernel.actions(state)} for state in states]
     matrix = np.zeros((len(states), len(states)))
     for i, state in enumerate(states):
         for _, chance, reached in kernel.actions(state):
-            j = place[reached]
+            j = index[reached]
             if i == j:
                 continue
             low, high = sorted((state, reached), key=lambda each: read_state(each).size)
@@ -398,8 +398,8 @@ def neighbours_law(catalog: sampler.Catalog) -> Matrix:
 
 def two_scores(catalog: sampler.Catalog) -> Matrix:
     """Scores of two judges that disagree, shape (2, n)."""
-    places = np.arange(len(catalog))
-    return np.stack([np.sin(1.0 + 2.0 * places), 0.6 * np.cos(places) - 0.2 * places])
+    indices = np.arange(len(catalog))
+    return np.stack([np.sin(1.0 + 2.0 * indices), 0.6 * np.cos(indices) - 0.2 * indices])
 
 
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
@@ -539,17 +539,17 @@ def changes_not_found(record: sampler.Record, rng: random.Random, rows_of_each: 
     missed = []
     for table in sampler.tables.CHECKED:
         rows = record[table.name]
-        for place in rng.sample(range(len(rows)), min(len(rows), rows_of_each)):
+        for index in rng.sample(range(len(rows)), min(len(rows), rows_of_each)):
             for column in (each for each in table.columns if not table.excuse(each)):
-                honest = rows[place][column.name]
+                honest = rows[index][column.name]
                 other = next((word for word in column.words if word != honest), f"{honest}x")
                 change = _OTHER_CELLS.get(column.kind)
-                rows[place][column.name] = other if change is None else change(honest)
+                rows[index][column.name] = other if change is None else change(honest)
                 found = checked(record)[1]
-                rows[place][column.name] = honest
+                rows[index][column.name] = honest
                 # Neighbours are refused as a whole; the message names the object.
                 if not (any(each.row is not None for each in found) or (found and column.kind is WHOLES)):
-                    missed.append((table.file, place + 2, column.name))
+                    missed.append((table.file, index + 2, column.name))
     return missed
 
 
@@ -686,13 +686,13 @@ class _Campaign:
         rng = sampler.stream(config.seed, drawn.chain, drawn.step, sampler.Purpose.JUDGES)
         tally, number = sampler.Tally.empty(len(self.judges)), 0
         while (verdict := sampler.tell(drawn, tally)) is sampler.Verdict.UNDECIDED and number != most:
-            place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
-            voters, judge, number = self.judges[place], config.judges[place], number + 1
+            index = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+            voters, judge, number = self.judges[index], config.judges[index], number + 1
             proposal_first = voters.proposal_is_left(rng)
             shown = (drawn.proposal, drawn.current) if proposal_first else (drawn.current, drawn.proposal)
             chooses_first = voters.chooses_left(rng, *shown)
             for_proposal = chooses_first == proposal_first
-            tally = tally.add(place, for_proposal)
+            tally = tally.add(index, for_proposal)
             is_model = judge.source.kind == "model"
             by = {"endpoint": judge.source.endpoint, "slot": number} if is_model else {"voter": number}
             row = row_of(
@@ -700,7 +700,7 @@ class _Campaign:
                 **of_step,
                 **by,
                 number=number,
-                judge_index=place,
+                judge_index=index,
                 question=judge.question,
                 proposal_side="first" if proposal_first else "second",
                 chosen_side="first" if chooses_first else "second",

@@ -86,7 +86,7 @@ def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, research
     page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
     lease = Lease.objects.select_related("comparison__current", "comparison__proposal").get()
     # Rows are numbered as they are made: a number on the page would tell the new object from the old one.
-    numbers = {str(number) for s in (lease.first, lease.second) for number in (s.pk, s.place) if number > 9}
+    numbers = {str(number) for s in (lease.first, lease.second) for number in (s.pk, s.index) if number > 9}
     assert not numbers & set(re.findall(r"\d+", re.sub(r"[0-9a-f-]{36}", "", page.split('id="panel"')[1])))
 
 

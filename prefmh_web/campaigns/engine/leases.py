@@ -415,7 +415,7 @@ def _draw_side(opened: OpenComparison, judge: Judge) -> Side:
     if judge.order != Judge.Order.RANDOM:
         return Side.FIRST if judge.order == Judge.Order.PROPOSAL_FIRST else Side.SECOND
     seed = opened.campaign.seed
-    is_first = sampler.shows_proposal_first(seed, opened.place, opened.step, asked=opened.leases)
+    is_first = sampler.shows_proposal_first(seed, opened.index, opened.step, asked=opened.leases)
     return Side.FIRST if is_first else Side.SECOND
 
 

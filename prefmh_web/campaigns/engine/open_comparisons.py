@@ -40,7 +40,7 @@ class OpenComparison:
     campaign: StartedCampaign
     pk: int
     step: int
-    place: int
+    index: int
     log_r0: float
     uniform: float
     leases: int = 0
@@ -88,7 +88,7 @@ class OpenComparison:
         """The votes that count."""
         tally = sampler.Tally.empty(len(self.campaign.judges))
         for judge_id, for_proposal in self._counted:
-            tally = tally.add(self.campaign.judge(judge_id).place, for_proposal)
+            tally = tally.add(self.campaign.judge(judge_id).index, for_proposal)
         return tally
 
     @property
@@ -106,7 +106,7 @@ class OpenComparison:
 
     def asked(self, judge: Judge) -> int:
         """Return how many votes a judge has counted or promised."""
-        return self.tally.votes_cast[judge.place] + self._live[judge.pk]
+        return self.tally.votes_cast[judge.index] + self._live[judge.pk]
 
     def has_answered(self, voter_id: int | None, judge: Judge) -> bool:
         """True when the voter's vote for this judge counts."""
@@ -115,7 +115,7 @@ class OpenComparison:
     def can_count(self, vote: Vote) -> bool:
         """True when the judge has votes left and the person, if it is one, has cast none that counts."""
         judge = self.campaign.judge(vote.judge_id)
-        return self.tally.votes_cast[judge.place] < judge.max_votes and not self.has_answered(vote.voter_id, judge)
+        return self.tally.votes_cast[judge.index] < judge.max_votes and not self.has_answered(vote.voter_id, judge)
 
     def is_barred(self, voter_id: int, judge: Judge) -> bool:
         """True when the voter's vote on this comparison counts, or they have just skipped it."""
@@ -124,7 +124,7 @@ class OpenComparison:
     def in_turn(self, panelist: int | None) -> list[Judge]:
         """The judges that a person is, the one least asked first: a panelist is their own judges only."""
         theirs = [judge for judge in self.campaign.people if judge.panelist == panelist]
-        return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.max_votes, judge.place))
+        return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.max_votes, judge.index))
 
     def give_to(self, voter_id: int, panelist: int | None = None) -> bool:
         """Count this person as asked, if there is a question for them; False if there is none."""
@@ -143,7 +143,7 @@ class OpenComparison:
 
         There is none for people while a model that is asked first has votes to cast.
         """
-        return self._can_use[judge.place] and not self._is_kept_for_a_model()
+        return self._can_use[judge.index] and not self._is_kept_for_a_model()
 
     def has_room_for_somebody(self) -> bool:
         """True when some person may be asked; see `has_room`."""
@@ -156,19 +156,19 @@ class OpenComparison:
         while a person has the pair: theirs would be.
         """
         judge = self.campaign.judge(judge_id)
-        if judge.place in self.campaign.asked_at_once and not self._live.total():
+        if judge.index in self.campaign.asked_at_once and not self._live.total():
             return most
-        place = judge.place
+        index = judge.index
         promised = list(self._promised)
         for found in range(most):
-            if not self._askable(promised)[place]:
+            if not self._askable(promised)[index]:
                 return found
-            promised[place] += 1
+            promised[index] += 1
         return most
 
     def _is_kept_for_a_model(self) -> bool:
         first = [judge for judge in self.campaign.judges if judge.is_asked_first]
-        return any(judge.pk in self._turns or self._can_use[judge.place] for judge in first)
+        return any(judge.pk in self._turns or self._can_use[judge.index] for judge in first)
 
     @cached_property
     def _can_use(self) -> tuple[bool, ...]:
@@ -283,7 +283,7 @@ def _askable_in(campaign: StartedCampaign) -> Iterator[OpenComparison]:
         yield from found
         if len(found) < size:
             return
-        after, size = (found[-1].step, found[-1].place), min(size * _LOOKS_GROW, _LONGEST_LOOK)
+        after, size = (found[-1].step, found[-1].index), min(size * _LOOKS_GROW, _LONGEST_LOOK)
 
 
 def _read(campaign: StartedCampaign, which: str, *values: int | list[int]) -> list[OpenComparison]:
@@ -293,8 +293,8 @@ def _read(campaign: StartedCampaign, which: str, *values: int | list[int]) -> li
     moments = [now - SKIP_REST]
     moments += [now] if campaign.uses_models else []
     statement = sql.open_comparisons(which, with_turns=campaign.uses_models)
-    for pk, step, place, log_r0, uniform, *what in statement.rows(*values, *moments):
+    for pk, step, index, log_r0, uniform, *what in statement.rows(*values, *moments):
         if pk not in found:
-            found[pk] = OpenComparison(campaign, pk, step, place, log_r0, uniform)
+            found[pk] = OpenComparison(campaign, pk, step, index, log_r0, uniform)
         found[pk].note(*what)
     return list(found.values())

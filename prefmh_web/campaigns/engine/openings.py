@@ -55,12 +55,12 @@ def open_for(voter: Voter) -> None:
         return
     campaign = voter.campaign
     opening = ChainOpening.objects.create(campaign=campaign, voter=voter)
-    place = campaign.chains.count()
-    start = frozen.start(campaign, place)
+    index = campaign.chains.count()
+    start = frozen.start(campaign, index)
     if start is None:
         dispatch.open_chains(campaign)
     else:
-        _open(opening, place, start)
+        _open(opening, index, start)
 
 
 def look_ahead(campaign: Campaign) -> None:
@@ -89,7 +89,7 @@ def forget_needless() -> None:
     """Take back what was wanted for people who have a pair by now, or have lost access; not what is being drawn."""
     live = Lease.objects.filter(voter=OuterRef("voter"), ended_at__isnull=True)
     needless = Q(voter__removed_at__isnull=False) | Q(Exists(live), is_ahead=False)
-    wanted().filter(needless, place=None).delete()
+    wanted().filter(needless, index=None).delete()
 
 
 @contextmanager
@@ -117,14 +117,14 @@ def open_drawn(campaign: Campaign) -> None:
     with transaction.atomic():
         if _locked_status(campaign) != Campaign.Status.RUNNING:
             return
-        place = campaign.chains.count()
-        for opening in wanted().filter(campaign=campaign, place__gte=place).order_by("place"):
-            if opening.place != place or not opening.start_code:
+        index = campaign.chains.count()
+        for opening in wanted().filter(campaign=campaign, index__gte=index).order_by("index"):
+            if opening.index != index or not opening.start_code:
                 return
-            start = objects.made(campaign, place, 0, opening.start_code, opening.start_content)
+            start = objects.made(campaign, index, 0, opening.start_code, opening.start_content)
             start.save(force_insert=True)
-            _open(opening, place, start.pk)
-            place += 1
+            _open(opening, index, start.pk)
+            index += 1
 
 
 def seekers(campaign: Campaign, voter_ids: Sequence[int]) -> set[int]:
@@ -141,17 +141,17 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
         # Two workers would give the same number twice.
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         waiting = wanted().filter(campaign=campaign)
-        following = campaign.chains.count() + waiting.filter(place__isnull=False).count()
+        following = campaign.chains.count() + waiting.filter(index__isnull=False).count()
         # Numbers that were given out come first: no later chain opens before them.
-        first = waiting.filter(unclaimed(), start_code="").order_by(F("place").asc(nulls_last=True), "pk")[:most]
+        first = waiting.filter(unclaimed(), start_code="").order_by(F("index").asc(nulls_last=True), "pk")[:most]
         found, lost = dict[int, ChainOpening](), 0
         for opening in first:
             lost += opening.claimed_until is not None
-            if opening.place is None:
-                opening.place, following = following, following + 1
+            if opening.index is None:
+                opening.index, following = following, following + 1
             opening.claimed_until = until
-            found[opening.place] = opening
-        ChainOpening.objects.bulk_update(found.values(), ["place", "claimed_until"])
+            found[opening.index] = opening
+        ChainOpening.objects.bulk_update(found.values(), ["index", "claimed_until"])
         # Whoever claimed these did not end the claim.
         usage.note_lost_texts(campaign, lost)
     return found
@@ -204,13 +204,13 @@ def _on_their_way() -> QuerySet[ChainOpening]:
     return ChainOpening.objects.filter(Q(chain__isnull=True) | proposes)
 
 
-def _open(opening: ChainOpening, place: int, start_id: int) -> None:
+def _open(opening: ChainOpening, index: int, start_id: int) -> None:
     length = started_campaign(opening.campaign).config.steps
-    chain = Chain(campaign=opening.campaign, place=place, length=length)
+    chain = Chain(campaign=opening.campaign, index=index, length=length)
     chain.start_id = chain.head_id = start_id
     opening.opened_at = timezone.now()
     transitions.begin_chain(chain)
     opening.chain = chain
     # They are the chain's and its start's own from now on.
-    opening.place, opening.start_code, opening.start_content = None, "", ""
-    opening.save(update_fields=["chain", "opened_at", "place", "start_code", "start_content"])
+    opening.index, opening.start_code, opening.start_content = None, "", ""
+    opening.save(update_fields=["chain", "opened_at", "index", "start_code", "start_content"])

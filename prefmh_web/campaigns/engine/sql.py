@@ -90,8 +90,8 @@ class Columns(Generic[M]):
     def read(self, values: Sequence[Any]) -> M:
         """Return the instance that these columns hold."""
         read, connection = list(values), current()
-        for place, column, convert in self._converters:
-            read[place] = convert(read[place], column, connection)
+        for index, column, convert in self._converters:
+            read[index] = convert(read[index], column, connection)
         # What `from_db` does, without a call for each column and without signals.
         instance = self._model.__new__(self._model)
         instance._state = ModelState()
@@ -104,8 +104,8 @@ class Columns(Generic[M]):
         # Asked for once a connection is there: what they are depends on the database.
         connection = current()
         return [
-            (place, field.cached_col, convert)
-            for place, field in enumerate(self._fields)
+            (index, field.cached_col, convert)
+            for index, field in enumerate(self._fields)
             for get in (connection.ops.get_db_converters(field.cached_col), field.get_db_converters(connection))
             for convert in get
         ]
@@ -146,11 +146,11 @@ def _stored_fields(model: type[models.Model]) -> tuple[Any, ...]:
 @lru_cache(maxsize=64)
 def _insertion(model: type[models.Model], source: str, is_postgresql: bool) -> str:
     fields, connection = _stored_fields(model), current()
-    columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
+    columns, marks = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
     if source and is_postgresql:
         # In a SELECT, PostgreSQL takes a value whose type it is not told for a text.
-        places = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
-    values = f"SELECT {places}{source}" if source else f"VALUES ({places})"
+        marks = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
+    values = f"SELECT {marks}{source}" if source else f"VALUES ({marks})"
     table, key = model._meta.db_table, model._meta.pk.column
     return f'INSERT INTO "{table}" ({columns}) {values} RETURNING "{key}"'
 
@@ -269,32 +269,32 @@ PERSON = Statement(
 
 # How open comparisons stand, each by `open_comparisons`. One is found by its primary key.
 ONE_OPEN = """
-    SELECT c.id, c.step, h.place, c.log_r0, c.uniform
+    SELECT c.id, c.step, h."index" AS chain_index, c.log_r0, c.uniform
     FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
     WHERE c.verdict IS NULL AND c.id = %s
 """
 SOME_OPEN = ONE_OPEN.replace("= %s", _AMONG)
 # The index comparison_next holds those that are open and askable in this order, so that what it costs does not grow
-# with the chains. Its values: the campaign, the step and place of the last one seen, and how many to read.
+# with the chains. Its values: the campaign, the step and chain of the last one seen, and how many to read.
 NEXT_OPEN = """
-    SELECT c.id, c.step, c.chain_place AS place, c.log_r0, c.uniform
+    SELECT c.id, c.step, c.chain_index, c.log_r0, c.uniform
     FROM campaigns_campaign m JOIN campaigns_comparison c ON c.chain_campaign_id = m.id
     WHERE m.status = 'running' AND c.verdict IS NULL AND c.is_askable AND m.id = %s
-        AND (c.step, c.chain_place) > (%s, %s)
-    ORDER BY c.step, c.chain_place LIMIT %s
+        AND (c.step, c.chain_index) > (%s, %s)
+    ORDER BY c.step, c.chain_index LIMIT %s
 """
 # A row for each open comparison, one for each of its counted votes and of its leases, and one for each model's turn,
 # with the votes that it may still bring.
 _WHAT_HAPPENED = """
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
+    SELECT o.id, o.step, o.chain_index, o.log_r0, o.uniform,
         'open' AS what, NULL AS judge_id, NULL AS voter_id, 0 AS votes
     FROM open o
     UNION ALL
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
+    SELECT o.id, o.step, o.chain_index, o.log_r0, o.uniform,
         CASE WHEN v.chosen_side = v.proposal_side THEN 'for' ELSE 'against' END, v.judge_id, v.voter_id, 1
     FROM open o JOIN campaigns_vote v ON v.comparison_id = o.id WHERE v.number IS NOT NULL
     UNION ALL
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
+    SELECT o.id, o.step, o.chain_index, o.log_r0, o.uniform,
         CASE WHEN l.ending IS NULL THEN 'live'
             WHEN l.ending IN ('skipped', 'unasked') AND l.ended_at > %s THEN 'resting'
             ELSE l.ending END, l.judge_id, l.voter_id, 1
@@ -302,7 +302,7 @@ _WHAT_HAPPENED = """
 """
 _TURNS = """
     UNION ALL
-    SELECT o.id, o.step, o.place, o.log_r0, o.uniform,
+    SELECT o.id, o.step, o.chain_index, o.log_r0, o.uniform,
         'turn', t.judge_id, NULL, CASE WHEN t.until > %s THEN t.asked ELSE 0 END
     FROM open o JOIN campaigns_turn t ON t.comparison_id = o.id
 """
@@ -414,7 +414,7 @@ class _Change:
     Args:
         statement: what it runs, if it changes a row.
         instance: what it stores, if it stores a new one.
-        after: the places of the parts without which it is not made, and what the last of them must return.
+        after: the indices of the parts without which it is not made, and what the last of them must return.
     """
 
     words: str
@@ -447,13 +447,13 @@ class Changes:
 
     def insert_after(self, instance: models.Model, *statements: Statement, found: str) -> None:
         """Add the storing of a new instance if these statements change their rows, and the last returns `found`."""
-        places = tuple(self._place(statement) for statement in statements)
+        indices = tuple(self._index(statement) for statement in statements)
         if _is_postgresql():
-            names = ", ".join(f"change_{place}" for place in places)
-            words, values = insertion(instance, f" FROM {names} WHERE change_{places[-1]}.found = %s")
+            names = ", ".join(f"change_{index}" for index in indices)
+            words, values = insertion(instance, f" FROM {names} WHERE change_{indices[-1]}.found = %s")
             self._changes.append(_Change(words, [*values, found], instance=instance))
         else:
-            self._changes.append(_Change(*insertion(instance), instance=instance, after=(places, found)))
+            self._changes.append(_Change(*insertion(instance), instance=instance, after=(indices, found)))
 
     def change(self, statement: Statement, *values: object, only_if: Condition | None = None) -> None:
         """Add a statement that returns one value of the row that it changes."""
@@ -475,10 +475,10 @@ class Changes:
 
     def found(self, statement: Statement) -> Any:
         """Return what a statement has returned of its row, None if it has changed none."""
-        return self._found[self._place(statement)]
+        return self._found[self._index(statement)]
 
-    def _place(self, statement: Statement) -> int:
-        return next(place for place, change in enumerate(self._changes) if change.statement is statement)
+    def _index(self, statement: Statement) -> int:
+        return next(index for index, change in enumerate(self._changes) if change.statement is statement)
 
     def _at_once(self) -> list[Any]:
         words = _as_one(tuple(change.words for change in self._changes))
@@ -496,12 +496,12 @@ class Changes:
 def _is_due(change: _Change, found: list[Any]) -> bool:
     if change.after is None:
         return True
-    places, wanted = change.after
-    return all(found[place] is not None for place in places) and found[places[-1]] == wanted
+    indices, wanted = change.after
+    return all(found[index] is not None for index in indices) and found[indices[-1]] == wanted
 
 
 @lru_cache(maxsize=64)
 def _as_one(statements: tuple[str, ...]) -> str:
-    parts = ", ".join(f"change_{place} (found) AS ({words})" for place, words in enumerate(statements))
-    found = ", ".join(f"(SELECT found FROM change_{place})" for place in range(len(statements)))
+    parts = ", ".join(f"change_{index} (found) AS ({words})" for index, words in enumerate(statements))
+    found = ", ".join(f"(SELECT found FROM change_{index})" for index in range(len(statements)))
     return f"WITH {parts} SELECT {found}"

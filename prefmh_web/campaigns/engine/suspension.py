@@ -59,7 +59,7 @@ def report(key: uuid.UUID, voter: Voter, reason: ReportReason, words: str = "") 
         if person.removed_at or is_voted or earlier.exists():
             return
         pair = {
-            "chain_index": lease and lease.comparison.chain.place,
+            "chain_index": lease and lease.comparison.chain.index,
             "step": lease and lease.comparison.step,
             "proposal_side": lease and lease.proposal_side,
         }
@@ -78,7 +78,7 @@ def _after_report(comparison_id: int) -> None:
         chain = comparison.chain
         reports = Event.objects.filter(campaign=chain.campaign_id, kind=Event.Kind.REPORTED)
         reports = reports.filter(
-            data__chain_index=chain.place, data__step=comparison.step, data__reason=ReportReason.NOT_SHOWN
+            data__chain_index=chain.index, data__step=comparison.step, data__reason=ReportReason.NOT_SHOWN
         )
         if since := _tried_again_at(comparison):
             reports = reports.filter(at__gt=since)
@@ -152,4 +152,4 @@ def _demand_suspended(comparison: Comparison) -> None:
 
 def _note(comparison: Comparison, kind: Event.Kind, **data: object) -> None:
     chain = comparison.chain
-    events.note(chain.campaign_id, kind, said={"chain_index": chain.place, "step": comparison.step, **data})
+    events.note(chain.campaign_id, kind, said={"chain_index": chain.index, "step": comparison.step, **data})

@@ -79,7 +79,7 @@ def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: i
     return Comparison(
         chain=chain,
         chain_campaign=chain.campaign,
-        chain_place=chain.place,
+        chain_index=chain.index,
         step=drawn.step,
         current_id=chain.head_id,
         proposal_id=proposal_id,

@@ -122,7 +122,7 @@ class _Cap:
 
 def reserve(
     campaign: Campaign,
-    place: int,
+    judge_index: int,
     endpoint: Endpoint,
     wanted: int,
     most_requests: Callable[[int], int],
@@ -134,14 +134,14 @@ def reserve(
     At the cap, the campaign is marked.
 
     Args:
-        place: the judge's.
+        judge_index: the judge's.
         most_requests: how many requests so many votes take at most.
         has_cap: whether the campaign has a cap.
     """
     if not has_cap and not has_site_cap():
         return Reserved(wanted)
     caps = _locked_caps(campaign)
-    price = _dearest_request(campaign, place, endpoint)
+    price = _dearest_request(campaign, judge_index, endpoint)
     for count in range(wanted, 0, -1):
         need = _need(most_requests(count), price)
         if all(cap.has_room(need) for cap in caps):
@@ -171,19 +171,19 @@ def texts_that_fit(campaign: Campaign, wanted: int, *, is_ahead: bool = False) -
     return 0
 
 
-def why_reached(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> str:
+def why_reached(campaign: Campaign, judge_index: int, endpoint: Endpoint, requests: int) -> str:
     """Return why so many more requests of one judge, or of `PROPOSALS`, may not be made; empty if they may."""
-    need = _need(requests, _dearest_request(campaign, place, endpoint))
+    need = _need(requests, _dearest_request(campaign, judge_index, endpoint))
     return next(filter(None, (cap.why_not(need) for cap in _caps(campaign))), "")
 
 
-def reserve_for_trial(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> tuple[Need, str]:
+def reserve_for_trial(campaign: Campaign, judge_index: int, endpoint: Endpoint, requests: int) -> tuple[Need, str]:
     """Return what so many requests of a trial may come to, in the transaction that sets it aside.
 
     Returns:
         That, and why the site's cap leaves no room for it; empty if it does.
     """
-    need = _need(requests, _dearest_request(campaign, place, endpoint))
+    need = _need(requests, _dearest_request(campaign, judge_index, endpoint))
     for cap in _locked_caps(campaign) if has_site_cap() else ():
         if cap.is_site and (reason := cap.why_not(cap.under_way + need)):
             return need, reason
@@ -274,7 +274,7 @@ def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
     return {found: texts[found.pk] for found in Campaign.objects.filter(pk__in=texts)}
 
 
-def _dearest_request(campaign: Campaign, place: int, endpoint: Endpoint) -> float | None:
+def _dearest_request(campaign: Campaign, judge_index: int, endpoint: Endpoint) -> float | None:
     """Return what the next request may cost, at the prices of now: as long a prompt as there was so far, and as long a
     reply as there may be.
 
@@ -285,7 +285,7 @@ def _dearest_request(campaign: Campaign, place: int, endpoint: Endpoint) -> floa
         return None
     if endpoint.input_price == endpoint.output_price == 0:
         return 0.0
-    usage = ModelUsage.objects.filter(campaign=campaign, place=place).first()
+    usage = ModelUsage.objects.filter(campaign=campaign, judge_index=judge_index).first()
     if usage is None or not usage.answered:
         totals = endpoint.totals
         answered = totals.answered or 1
@@ -294,14 +294,14 @@ def _dearest_request(campaign: Campaign, place: int, endpoint: Endpoint) -> floa
         tokens_in, tokens_out = usage.most_tokens_in, usage.most_tokens_out
     if tokens_in + tokens_out == 0:
         return None
-    tokens_out = max(tokens_out, _most_written(campaign, place, endpoint))
+    tokens_out = max(tokens_out, _most_written(campaign, judge_index, endpoint))
     return (tokens_in * endpoint.input_price + tokens_out * endpoint.output_price) / 1e6
 
 
-def _most_written(campaign: Campaign, place: int, endpoint: Endpoint) -> int:
+def _most_written(campaign: Campaign, judge_index: int, endpoint: Endpoint) -> int:
     """Return how many tokens a request may write at most."""
     space = campaign.config.space
-    if place == PROPOSALS and isinstance(space, sampler.ServedTextsConfig):
+    if judge_index == PROPOSALS and isinstance(space, sampler.ServedTextsConfig):
         return space.limit
     question = Question(endpoint.model, max_tokens=LABEL_TOKENS, thinking=endpoint.thinking_tokens)
     return Dialect(endpoint.dialect).server.limit(question)
@@ -350,26 +350,26 @@ _CHANGES = [
 ]
 # Found by model_usage_once_per_judge. Nothing is written for a draft that was deleted meanwhile.
 _ADD = f"""
-    INSERT INTO {_TABLE} (campaign_id, place, {", ".join((*_SUMS, *_LARGEST))})
+    INSERT INTO {_TABLE} (campaign_id, judge_index, {", ".join((*_SUMS, *_LARGEST))})
     SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(_LARGEST)))} FROM campaigns_campaign WHERE id = %s
-    ON CONFLICT (campaign_id, place) DO UPDATE SET {", ".join(_CHANGES)}
+    ON CONFLICT (campaign_id, judge_index) DO UPDATE SET {", ".join(_CHANGES)}
 """
 
 
-def record(campaign_id: int, place: int, tally: Tally) -> None:
+def record(campaign_id: int, judge_index: int, tally: Tally) -> None:
     """Add to what a judge of a campaign has taken.
 
     Args:
-        place: the judge's, or `PROPOSALS`.
+        judge_index: the judge's, or `PROPOSALS`.
     """
     if tally.requests:
-        _add(campaign_id, place, asdict(tally))
+        _add(campaign_id, judge_index, asdict(tally))
 
 
-def note_lost(campaign_id: int, place: int, turn: Turn) -> None:
+def note_lost(campaign_id: int, judge_index: int, turn: Turn) -> None:
     """Charge what was set aside for a turn whose process died, and let the turn be claimed anew."""
     requests = turn.reserved_requests or turn.asked
-    _add(campaign_id, place, {"repeated": requests, "cost": turn.reserved_cost})
+    _add(campaign_id, judge_index, {"repeated": requests, "cost": turn.reserved_cost})
     reason = "the process that asked ended before the replies came"
     Turn.objects.filter(pk=turn.pk).update(asked=0, state=None, until=timezone.now(), reason=reason)
 
@@ -381,15 +381,15 @@ def note_lost_texts(campaign: Campaign, texts: int) -> None:
         _note_repeated(campaign, PROPOSALS, REQUESTS_OF_A_FIRST_TEXT * texts)
 
 
-def _note_repeated(campaign: Campaign, place: int, requests: int) -> None:
+def _note_repeated(campaign: Campaign, judge_index: int, requests: int) -> None:
     if requests:
-        _add(campaign.pk, place, {"repeated": requests})
+        _add(campaign.pk, judge_index, {"repeated": requests})
 
 
-def _add(campaign_id: int, place: int, counts: Mapping[str, float]) -> None:
+def _add(campaign_id: int, judge_index: int, counts: Mapping[str, float]) -> None:
     """Add counts by name, in one statement: every batch of votes does it."""
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, [place, *(counts.get(name, 0) for name in (*_SUMS, *_LARGEST)), campaign_id])
+        cursor.execute(_ADD, [judge_index, *(counts.get(name, 0) for name in (*_SUMS, *_LARGEST)), campaign_id])
 
 
 def note_repeated_start(campaign: Campaign) -> None:
@@ -402,15 +402,15 @@ def note_repeated_start(campaign: Campaign) -> None:
         # Prompts without a chain are read as well.
         texts = REQUESTS_OF_A_FIRST_TEXT * config.chains + REQUESTS_OF_A_PROMPT * max(0, prompts - config.chains)
         _note_repeated(campaign, PROPOSALS, texts)
-    for place, judge in enumerate(config.judges):
-        _note_repeated(campaign, place, int(isinstance(judge.source, sampler.ModelSource)))
+    for judge_index, judge in enumerate(config.judges):
+        _note_repeated(campaign, judge_index, int(isinstance(judge.source, sampler.ModelSource)))
 
 
 @contextmanager
-def counted(campaign_id: int, place: int) -> Iterator[None]:
+def counted(campaign_id: int, judge_index: int) -> Iterator[None]:
     """Count all calls that are made in this block, for a judge of a campaign or for its `PROPOSALS`."""
     with tallied() as tally:
         try:
             yield
         finally:
-            record(campaign_id, place, tally)
+            record(campaign_id, judge_index, tally)

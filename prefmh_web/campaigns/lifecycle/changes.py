@@ -325,10 +325,10 @@ def _warm_up_steps(campaign: Campaign) -> Iterator[sampler.WarmUpStep]:
     found = Comparison.objects.filter(chain__in=first, step__lte=campaign.warm_up)
     found = found.annotate(cast=Count("votes", filter=counted), won=Count("votes", filter=for_proposal))
     columns = (
-        "chain__place", "step", "cast", "won", "verdict",
+        "chain__index", "step", "cast", "won", "verdict",
         "current__content", "current__code", "proposal__content", "proposal__code",
     )  # fmt: skip
-    for chain, step, cast, won, verdict, *objects in found.order_by("chain__place", "step").values_list(*columns):
+    for chain, step, cast, won, verdict, *objects in found.order_by("chain__index", "step").values_list(*columns):
         before, proposal = (objects[0], objects[1]), (objects[2], objects[3])
         accepted = verdict == Comparison.Verdict.ACCEPT
         yield sampler.WarmUpStep(chain, step, cast, won, before, proposal, accepted)

@@ -44,14 +44,14 @@ from sampler import judges as model_judges
 MOST_PAIRS, MOST_REPLIES = 20, 5
 # Two objects, and a proposal where two starts are the same.
 _TEXTS_A_PAIR = 3
-_STORED = ("content", "code", "media_type", "columns", "place")
+_STORED = ("content", "code", "media_type", "columns", "index")
 
 
-def begin(campaign: Campaign, place: int, *, pairs: int, replies: int) -> JudgeTrial:
+def begin(campaign: Campaign, index: int, *, pairs: int, replies: int) -> JudgeTrial:
     """Begin a trial of one of a draft's judges.
 
     Args:
-        place: the judge's.
+        index: the judge's.
         pairs: at most `MOST_PAIRS`.
         replies: for each order, or each object where one is rated; at most `MOST_REPLIES`.
 
@@ -61,16 +61,16 @@ def begin(campaign: Campaign, place: int, *, pairs: int, replies: int) -> JudgeT
     """
     with transaction.atomic():
         draft = lock_draft(campaign.pk)
-        endpoint = _endpoint_of(draft, place)
+        endpoint = _endpoint_of(draft, index)
         _demand_no_other(draft)
         is_ready = Catalog.objects.filter(campaign=draft, status=Catalog.Status.READY).exists()
         if not (draft.config.generates or (is_ready and draft.states.count() > 1)):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
         trial = JudgeTrial(
             campaign=draft,
-            place=place,
-            judge=draft.config.judges[place].model_dump(mode="json"),
-            prompt_version=prompt_as_of_now(draft, place).template.version,
+            judge_index=index,
+            judge=draft.config.judges[index].model_dump(mode="json"),
+            prompt_version=prompt_as_of_now(draft, index).template.version,
             endpoint=endpoint,
             wanted=min(max(pairs, 1), MOST_PAIRS),
             replies=min(max(replies, 1), MOST_REPLIES),
@@ -116,8 +116,8 @@ def go_on(trial: JudgeTrial) -> None:
         raise NotPossible("The campaign is deleted.")
     with transaction.atomic():
         draft = lock_draft(trial.campaign.pk)
-        endpoint = _endpoint_of(draft, trial.place)
-        if draft.config.judges[trial.place].model_dump(mode="json") != trial.judge:
+        endpoint = _endpoint_of(draft, trial.judge_index)
+        if draft.config.judges[trial.judge_index].model_dump(mode="json") != trial.judge:
             raise NotPossible("The question or its model was changed since this trial. Begin another one.")
         _demand_no_other(draft)
         if JudgeTrial.objects.filter(pk=trial.pk, until__gt=timezone.now()).exists():
@@ -133,17 +133,17 @@ def stop(trial: JudgeTrial) -> None:
     _end(trial.pk, "You stopped it.")
 
 
-def prefer(trial: JudgeTrial, index: int, preferred: int) -> None:
+def prefer(trial: JudgeTrial, number: int, preferred: int) -> None:
     """Keep which of the two objects of a pair the researcher prefers."""
-    _change_pair(trial, index, "preferred", preferred)
+    _change_pair(trial, number, "preferred", preferred)
 
 
-def _change_pair(trial: JudgeTrial, index: int, name: str, value: object) -> None:
+def _change_pair(trial: JudgeTrial, number: int, name: str, value: object) -> None:
     """Change one value of a pair and no other; nothing where the draft was deleted meanwhile, and its pairs with it."""
     with transaction.atomic():
         [pairs] = JudgeTrial.objects.select_for_update().filter(pk=trial.pk).values_list("pairs", flat=True)
         if pairs:
-            pairs[index][name] = value
+            pairs[number][name] = value
             JudgeTrial.objects.filter(pk=trial.pk).update(pairs=pairs)
 
 
@@ -162,9 +162,9 @@ def _demand_no_other(draft: Campaign) -> None:
         raise NotPossible("A trial is under way. Wait for it, or stop it.")
 
 
-def _endpoint_of(campaign: Campaign, place: int) -> Endpoint:
+def _endpoint_of(campaign: Campaign, index: int) -> Endpoint:
     judges = campaign.config.judges
-    source = judges[place].source if place < len(judges) else None
+    source = judges[index].source if index < len(judges) else None
     if not isinstance(source, sampler.ModelSource):
         raise NotPossible("Only a question that a model answers can be tried.")
     return endpoint_of(campaign, source.endpoint)
@@ -173,10 +173,10 @@ def _endpoint_of(campaign: Campaign, place: int) -> Endpoint:
 def _set_aside(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> None:
     """Set aside what the rest of a trial may come to, under the site's caps."""
     asked = sum(len(pair["replies"]) for pair in trial.pairs)
-    requests = trial.wanted * len(slots_of(campaign.config, trial.place, trial.replies)) - asked
+    requests = trial.wanted * len(slots_of(campaign.config, trial.judge_index, trial.replies)) - asked
     if campaign.backend == "served-texts" and not trial.pairs:
         requests += trial.wanted * _TEXTS_A_PAIR * usage.REQUESTS_A_TEXT
-    reserved, reason = usage.reserve_for_trial(campaign, trial.place, endpoint, requests)
+    reserved, reason = usage.reserve_for_trial(campaign, trial.judge_index, endpoint, requests)
     if reason:
         raise NotPossible(reason)
     trial.reserved_requests, trial.reserved_cost = reserved.requests, reserved.cost or 0.0
@@ -187,19 +187,19 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str | N
     another step is to ask for it.
     """
     try:
-        _endpoint_of(campaign, trial.place)
-        if campaign.config.judges[trial.place].model_dump(mode="json") != trial.judge:
+        _endpoint_of(campaign, trial.judge_index)
+        if campaign.config.judges[trial.judge_index].model_dump(mode="json") != trial.judge:
             return "The question or its model was changed meanwhile. Begin another trial."
         if not trial.pairs:
             _draw(trial, campaign)
-        index = next((index for index, each in enumerate(trial.pairs) if _missing(campaign, trial, each)), None)
-        if index is None:
+        number = next((number for number, each in enumerate(trial.pairs) if _missing(campaign, trial, each)), None)
+        if number is None:
             return ""
-        pair, prompt = trial.pairs[index], prompt_as_of_now(campaign, trial.place)
-        vision = model_source(campaign.config, trial.place).vision
+        pair, prompt = trial.pairs[number], prompt_as_of_now(campaign, trial.judge_index)
+        vision = model_source(campaign.config, trial.judge_index).vision
         shown_objects = [objects.shown_object(row, endpoint, prompt, vision) for row in rows_of(campaign, pair)]
         missing = _missing(campaign, trial, pair)
-        came, failure = ask(campaign.config, trial.place, endpoint, prompt, shown_objects, missing)
+        came, failure = ask(campaign.config, trial.judge_index, endpoint, prompt, shown_objects, missing)
     except NotPossible as reason:
         return str(reason)
     except EndpointError as error:
@@ -208,14 +208,14 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str | N
         return f"The objects of a pair cannot be shown to the model: {error}."
     # Nobody else asks about it meanwhile.
     pair["replies"] |= came
-    _change_pair(trial, index, "replies", pair["replies"])
+    _change_pair(trial, number, "replies", pair["replies"])
     if failure is not None:
         return f"{endpoint.name}: {failure.reason}"
     return None if any(_missing(campaign, trial, each) for each in trial.pairs) else ""
 
 
 def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str]:
-    slots = slots_of(campaign.config, trial.place, trial.replies)
+    slots = slots_of(campaign.config, trial.judge_index, trial.replies)
     return [slot for slot in slots if slot not in pair["replies"]]
 
 
@@ -261,8 +261,8 @@ def _pairs_of_list(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
     rng = np.random.default_rng()
     keys = list(campaign.states.values_list("pk", flat=True))
     drawn = [rng.choice(len(keys), 2, replace=False) for _ in range(wanted)]
-    rows = campaign.states.in_bulk({keys[place] for pair in drawn for place in pair})
-    return [[rows[keys[place]] for place in pair] for pair in drawn]
+    rows = campaign.states.in_bulk({keys[index] for pair in drawn for index in pair})
+    return [[rows[keys[index]] for index in pair] for pair in drawn]
 
 
 def _pairs_of_starts(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
@@ -319,15 +319,15 @@ class Reply:
         return for_first if self.first == 0 else 1.0 - for_first
 
 
-def slots_of(config: sampler.ChainConfig, place: int, replies: int) -> list[str]:
+def slots_of(config: sampler.ChainConfig, index: int, replies: int) -> list[str]:
     """Return the names of the slots of a pair: one an order where p is told."""
-    many = 1 if tells_p(model_source(config, place), config.rule) else replies
+    many = 1 if tells_p(model_source(config, index), config.rule) else replies
     return [f"{first}/{number}" for first in (0, 1) for number in range(many)]
 
 
 def ask(
     config: sampler.ChainConfig,
-    place: int,
+    index: int,
     endpoint: Endpoint,
     prompt: model_judges.Prompt,
     shown_objects: Sequence[model_judges.ShownObject],
@@ -338,13 +338,13 @@ def ask(
     Returns:
         The replies that came, as plain data by slot, and why others did not.
     """
-    rng, rule, source = np.random.default_rng(), config.rule, model_source(config, place)
+    rng, rule, source = np.random.default_rng(), config.rule, model_source(config, index)
 
     def job(first: int) -> Job[Reply]:
         shown, pair = [shown_objects[first]], None
         if rule.evidence != "ratings":
             shown.append(shown_objects[1 - first])
-            pair = compared(config.judges[place].question, *shown)
+            pair = compared(config.judges[index].question, *shown)
         seed = int(rng.random() * _LARGEST_SEED)
         question = question_of(source, rule, endpoint, prompt.messages(*shown), seed=seed, compared=pair)
 

@@ -71,12 +71,12 @@ def examined(campaign: Campaign) -> Models:
         if failure := probe.examine_writer(writer):
             raise NotPossible(f"The model does not write: the endpoint “{writer.name}”: {failure.reason}.")
     models: Models = {}
-    for place, judge, source in _asked(campaign):
+    for index, judge, source in _asked(campaign):
         name = source.endpoint
         if name not in models:
             models[name] = _examined(campaign, name)
         endpoint, _ = models[name]
-        _refuse(place, judge, endpoint, next(_refusals(campaign, judge, source, endpoint), ""))
+        _refuse(index, judge, endpoint, next(_refusals(campaign, judge, source, endpoint), ""))
     return models
 
 
@@ -92,13 +92,13 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan[Any]) -> None:
     _tell(campaign, f"counting the tokens of the prompts for “{writer.name}”")
     try:
         with usage.counted(campaign.pk, usage.PROPOSALS):
-            place, tokens = model.longest_prompt()
+            index, tokens = model.longest_prompt()
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     context = writer.context_tokens
     if context is not None and tokens + model.limit > context:
         raise NotPossible(
-            f"Prompt {place + 1} has {tokens} tokens and a text up to {model.limit}, together more than the {context} "
+            f"Prompt {index + 1} has {tokens} tokens and a text up to {model.limit}, together more than the {context} "
             f"of the context of “{writer.name}”. Shorten the prompt, or lower “Most tokens of a text”."
         )
 
@@ -113,15 +113,15 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
     largest = _largest(campaign, starts) if judges else []
     kind, one = campaign.object_kind.nouns, len(largest) == 1
     which = f"the longest of the {kind}" if one else f"the two longest {kind}"
-    for place, judge, source in judges:
+    for index, judge, source in judges:
         endpoint, _ = models[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
-        prompt = judging.prompt_as_of_now(campaign, place)
+        prompt = judging.prompt_as_of_now(campaign, index)
         shown = [objects.shown_object(state, endpoint, prompt, source.vision) for state in largest]
-        _check_fits(judge, endpoint, _read(campaign, place, endpoint, shown, which), which)
+        _check_fits(judge, endpoint, _read(campaign, index, endpoint, shown, which), which)
         if isinstance(space, sampler.ServedTextsConfig) and endpoint.context_tokens is not None:
             # Texts that are still to be written may be longer than those that are there.
-            words = _read(campaign, place, endpoint, [_of_one_letter(prompt, space)] * len(largest), which)
+            words = _read(campaign, index, endpoint, [_of_one_letter(prompt, space)] * len(largest), which)
             longest = f"{'a text' if one else 'two texts'} of {space.limit} tokens each"
             _check_fits(judge, endpoint, words + len(largest) * space.limit, longest)
 
@@ -134,13 +134,13 @@ def check_laws(campaign: Campaign, models: Models, starts: Sequence[sampler.Posi
     Raises:
         NotPossible: votes have another law than the server tells, or it is not known which.
     """
-    for place, judge, source in _asked(campaign):
+    for index, judge, source in _asked(campaign):
         endpoint, no_room = models[source.endpoint][0], ""
         if wants_own_pairs(campaign, endpoint):
-            no_room = usage.why_reached(campaign, place, endpoint, truth.MOST_TRUE)
+            no_room = usage.why_reached(campaign, index, endpoint, truth.MOST_TRUE)
             if not no_room:
-                _test_own_pairs(campaign, place, endpoint, starts)
-        _refuse(place, judge, endpoint, " ".join(filter(None, (_why_no_law(judge, source, endpoint), no_room))))
+                _test_own_pairs(campaign, index, endpoint, starts)
+        _refuse(index, judge, endpoint, " ".join(filter(None, (_why_no_law(judge, source, endpoint), no_room))))
 
 
 def demand_room(campaign: Campaign) -> None:
@@ -149,19 +149,19 @@ def demand_room(campaign: Campaign) -> None:
     Raises:
         NotPossible: a cap is reached, or it is not known what asking costs; the sentence says what to do.
     """
-    for place, endpoint, requests in _askers(campaign):
-        if reason := usage.why_reached(campaign, place, endpoint, requests):
+    for index, endpoint, requests in _askers(campaign):
+        if reason := usage.why_reached(campaign, index, endpoint, requests):
             raise NotPossible(reason)
 
 
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
-        name = judging.model_source(campaign.config, judge.place).endpoint
+        name = judging.model_source(campaign.config, judge.index).endpoint
         endpoint, identities = models[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
-        frozen = judging.frozen_as(campaign, judge.place, endpoint)
+        frozen = judging.frozen_as(campaign, judge.index, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
         for identity in identities:
             # What was seen in the test is the judge's own.
@@ -191,8 +191,8 @@ def freeze_scorers(campaign: Campaign) -> None:
         NotPossible: as `chosen_scorers` does.
     """
     rows = [
-        CampaignScorer(campaign=campaign, place=place, name=scorer.name, frozen=scorer.description())
-        for place, scorer in enumerate(chosen_scorers(campaign))
+        CampaignScorer(campaign=campaign, index=index, name=scorer.name, frozen=scorer.description())
+        for index, scorer in enumerate(chosen_scorers(campaign))
     ]
     if rows:
         CampaignScorer.objects.bulk_create(rows)
@@ -205,23 +205,23 @@ def _is_as_examined(endpoint: Endpoint) -> bool:
 
 
 def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeConfig, sampler.ModelSource]]:
-    """Return the judges that are models, each after its place and before how it is asked."""
+    """Return the judges that are models, each after its index and before how it is asked."""
     return [
-        (place, judge, judge.source)
-        for place, judge in enumerate(campaign.config.judges)
+        (index, judge, judge.source)
+        for index, judge in enumerate(campaign.config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]
 
 
 def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
-    """Yield who may be asked: the place, the endpoint, and how many requests the least takes at most."""
+    """Yield who may be asked: the index, the endpoint, and how many requests the least takes at most."""
     if (writer := usage.writer_of(campaign)) is not None:
         yield ModelUsage.PROPOSALS, writer, usage.REQUESTS_A_TEXT
-    endpoints = {judge.place: judge.endpoint for judge in campaign.judges.select_related("endpoint")}
-    for place, _, source in _asked(campaign):
-        found = endpoints.get(place) or _named(campaign, source.endpoint).first()
+    endpoints = {judge.index: judge.endpoint for judge in campaign.judges.select_related("endpoint")}
+    for index, _, source in _asked(campaign):
+        found = endpoints.get(index) or _named(campaign, source.endpoint).first()
         if found is not None:
-            yield place, found, judging.most_requests(campaign.config, place, found, 1)
+            yield index, found, judging.most_requests(campaign.config, index, found, 1)
 
 
 def endpoint_of(campaign: Campaign, name: str) -> Endpoint:
@@ -261,12 +261,12 @@ def wants_own_pairs(campaign: Campaign, endpoint: Endpoint) -> bool:
 
 
 def _test_own_pairs(
-    campaign: Campaign, place: int, endpoint: Endpoint, starts: Sequence[sampler.Position[Any]]
+    campaign: Campaign, index: int, endpoint: Endpoint, starts: Sequence[sampler.Position[Any]]
 ) -> None:
     """Test the law of an endpoint with a question about some of a campaign's objects; it counts under its caps."""
     _tell(campaign, f"testing how “{endpoint.name}” samples its votes")
-    vision = judging.model_source(campaign.config, place).vision
-    prompt = judging.prompt_as_of_now(campaign, place)
+    vision = judging.model_source(campaign.config, index).vision
+    prompt = judging.prompt_as_of_now(campaign, index)
     if campaign.config.generates:
         rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     else:
@@ -274,7 +274,7 @@ def _test_own_pairs(
     pairs = list(itertools.combinations([objects.shown_object(row, endpoint, prompt, vision) for row in rows], 2))
     # Spread over all of them.
     some = pairs[:: math.ceil(len(pairs) / truth.MOST_PAIRS) or 1]
-    with usage.counted(campaign.pk, place):
+    with usage.counted(campaign.pk, index):
         failure = probe.test_law(
             endpoint, [(prompt.messages(one, other), prompt.messages(other, one)) for one, other in some]
         )
@@ -333,11 +333,11 @@ def _refusals(
         yield "its model takes no temperature but 1 while it thinks. Set the temperature to 1"
 
 
-def _refuse(place: int, judge: sampler.JudgeConfig, endpoint: Endpoint, why: str) -> None:
+def _refuse(index: int, judge: sampler.JudgeConfig, endpoint: Endpoint, why: str) -> None:
     """Refuse a judge for a reason; empty for none."""
     if why:
         raise NotPossible(
-            f"The endpoint “{endpoint.name}” cannot answer question {place + 1}, “{judge.question}”: {why}."
+            f"The endpoint “{endpoint.name}” cannot answer question {index + 1}, “{judge.question}”: {why}."
         )
 
 
@@ -363,16 +363,16 @@ def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> lis
 
 
 def _read(
-    campaign: Campaign, place: int, endpoint: Endpoint, shown_objects: Sequence[model_judges.ShownObject], which: str
+    campaign: Campaign, index: int, endpoint: Endpoint, shown_objects: Sequence[model_judges.ShownObject], which: str
 ) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
-    messages = judging.prompt_as_of_now(campaign, place).messages(*shown_objects)
-    with usage.counted(campaign.pk, place):
+    messages = judging.prompt_as_of_now(campaign, index).messages(*shown_objects)
+    with usage.counted(campaign.pk, index):
         called = asked(
             endpoint, [Question(endpoint.model, messages, LABEL_TOKENS, 1.0, 1, thinking=endpoint.thinking_tokens)]
         )
     if called.failure is not None:
-        question = f"question {place + 1}, “{campaign.config.judges[place].question}”"
+        question = f"question {index + 1}, “{campaign.config.judges[index].question}”"
         raise NotPossible(
             f"The endpoint “{endpoint.name}” does not take {question}, with {which}: {called.failure.reason}."
         )

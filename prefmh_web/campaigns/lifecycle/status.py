@@ -217,10 +217,10 @@ def accept_models(campaign: Campaign, by: User) -> None:
     stopped = campaign.judges.exclude(stopped_because="")
     with transaction.atomic():
         new = stopped.filter(identities__accepted_at=None, identities__isnull=False)
-        places = list(new.values_list("place", flat=True))
+        indices = list(new.values_list("index", flat=True))
         turns.try_again(campaign, accepting=True)
-        if places:
-            judges = " ".join(map(str, sorted(set(places))))
+        if indices:
+            judges = " ".join(map(str, sorted(set(indices))))
             events.note(campaign.pk, events.Kind.MODEL_ACCEPTED, by, {"judges": judges})
 
 
@@ -435,11 +435,11 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 
 def _create_judges(campaign: Campaign) -> None:
     names = campaign.config.panelists
-    for place, judge in enumerate(campaign.config.judges):
+    for index, judge in enumerate(campaign.config.judges):
         source = judge.source
         asked = source if isinstance(source, sampler.ModelSource) else None
         campaign.judges.create(
-            place=place,
+            index=index,
             question=judge.question,
             max_votes=judge.votes,
             order=judge.order,
@@ -464,5 +464,5 @@ def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> l
         if row._state.adding:
             row.save(force_insert=True)
     return Chain.objects.bulk_create(
-        Chain(campaign=campaign, place=place, length=length, start=row, head=row) for place, row in enumerate(rows)
+        Chain(campaign=campaign, index=index, length=length, start=row, head=row) for index, row in enumerate(rows)
     )

@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judges', to='campaigns.campaign')),
-                ('place', models.PositiveSmallIntegerField()),
+                ('index', models.PositiveSmallIntegerField()),
                 ('question', models.CharField(max_length=300)),
                 ('max_votes', models.PositiveIntegerField()),
                 ('order', models.CharField(choices=[('random', 'Random'), ('balanced', 'Balanced'), ('proposal-first', 'Proposal First'), ('proposal-second', 'Proposal Second')], default='random', max_length=15)),
@@ -67,8 +67,8 @@ class Migration(migrations.Migration):
                 ('stopped_because', models.CharField(blank=True, default='', max_length=500)),
             ],
             options={
-                'ordering': ('place',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='judge_once_per_place')],
+                'ordering': ('index',),
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'index'), name='judge_once_per_index')],
             },
         ),
         migrations.CreateModel(
@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='states', to='campaigns.campaign')),
-                ('place', models.PositiveIntegerField()),
+                ('index', models.PositiveIntegerField()),
                 ('content', models.TextField()),
                 ('code', models.TextField(blank=True)),
                 ('weight', models.FloatField(null=True)),
@@ -104,8 +104,8 @@ class Migration(migrations.Migration):
                 ('media_type', models.CharField(blank=True, max_length=40)),
             ],
             options={
-                'ordering': ('place',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='state_once_per_place'), models.CheckConstraint(condition=models.Q(('weight__gt', 0)), name='state_weight_positive')],
+                'ordering': ('index',),
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'index'), name='state_once_per_index'), models.CheckConstraint(condition=models.Q(('weight__gt', 0)), name='state_weight_positive')],
             },
         ),
         migrations.CreateModel(
@@ -146,7 +146,7 @@ class Migration(migrations.Migration):
                 ('seconds', models.FloatField(default=0)),
                 ('cost', models.FloatField(default=0)),
                 ('campaign', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='judge_trials', to='campaigns.campaign')),
-                ('place', models.PositiveSmallIntegerField()),
+                ('judge_index', models.PositiveSmallIntegerField()),
                 ('judge', models.JSONField()),
                 ('prompt_version', models.CharField(max_length=8)),
                 ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='endpoints.endpoint')),
@@ -176,14 +176,14 @@ class Migration(migrations.Migration):
                 ('seconds', models.FloatField(default=0)),
                 ('cost', models.FloatField(default=0)),
                 ('campaign', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='model_usage', to='campaigns.campaign')),
-                ('place', models.SmallIntegerField()),
+                ('judge_index', models.SmallIntegerField()),
                 ('repeated', models.PositiveBigIntegerField(default=0)),
                 ('most_tokens_in', models.PositiveBigIntegerField(default=0)),
                 ('most_tokens_out', models.PositiveBigIntegerField(default=0)),
             ],
             options={
-                'ordering': ('place',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='model_usage_once_per_judge')],
+                'ordering': ('judge_index',),
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'judge_index'), name='model_usage_once_per_judge')],
             },
         ),
         migrations.CreateModel(
@@ -191,7 +191,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scorers', to='campaigns.campaign')),
-                ('place', models.PositiveSmallIntegerField()),
+                ('index', models.PositiveSmallIntegerField()),
                 ('name', models.CharField(max_length=40)),
                 ('frozen', models.JSONField()),
                 ('stopped_because', models.CharField(blank=True, default='', max_length=500)),
@@ -199,7 +199,7 @@ class Migration(migrations.Migration):
                 ('is_complete', models.BooleanField(default=False)),
             ],
             options={
-                'ordering': ('place',),
+                'ordering': ('index',),
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'name'), name='scorer_once_per_name')],
             },
         ),
@@ -230,7 +230,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chains', to='campaigns.campaign')),
-                ('place', models.PositiveIntegerField()),
+                ('index', models.PositiveIntegerField()),
                 ('start', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.state')),
                 ('head', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.state')),
                 ('length', models.PositiveIntegerField()),
@@ -246,8 +246,8 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(null=True)),
             ],
             options={
-                'ordering': ('place',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='chain_once_per_place'), models.CheckConstraint(condition=models.Q(('step__lte', models.F('length'))), name='chain_within_length')],
+                'ordering': ('index',),
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'index'), name='chain_once_per_index'), models.CheckConstraint(condition=models.Q(('step__lte', models.F('length'))), name='chain_within_length')],
             },
         ),
         migrations.CreateModel(
@@ -307,7 +307,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('chain', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='comparisons', to='campaigns.chain')),
                 ('chain_campaign', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='campaigns.campaign')),
-                ('chain_place', models.PositiveIntegerField()),
+                ('chain_index', models.PositiveIntegerField()),
                 ('step', models.PositiveIntegerField()),
                 ('current', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.state')),
                 ('proposal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.state')),
@@ -321,7 +321,7 @@ class Migration(migrations.Migration):
                 ('suspended_for', models.CharField(choices=[('skips', 'it was skipped too often'), ('not-shown', 'people report that an object is not shown')], max_length=9, null=True)),
             ],
             options={
-                'indexes': [models.Index(fields=['decided_at'], name='campaigns_c_decided_07508f_idx'), models.Index(condition=models.Q(('is_askable', True), ('verdict__isnull', True)), fields=['chain_campaign', 'step', 'chain_place'], name='comparison_next')],
+                'indexes': [models.Index(fields=['decided_at'], name='campaigns_c_decided_07508f_idx'), models.Index(condition=models.Q(('is_askable', True), ('verdict__isnull', True)), fields=['chain_campaign', 'step', 'chain_index'], name='comparison_next')],
                 'constraints': [models.UniqueConstraint(fields=('chain', 'step'), name='comparison_once_per_step'), models.UniqueConstraint(condition=models.Q(('verdict__isnull', True)), fields=('chain',), name='comparison_one_open_per_chain'), models.CheckConstraint(condition=models.Q(models.Q(('decided_at__isnull', True), ('verdict__isnull', True)), models.Q(('decided_at__isnull', False), ('verdict__isnull', False)), _connector='OR'), name='comparison_decision_whole'), models.CheckConstraint(condition=models.Q(models.Q(('suspended_at__isnull', True), ('suspended_for__isnull', True)), models.Q(('suspended_at__isnull', False), ('suspended_for__isnull', False)), _connector='OR'), name='comparison_suspension_whole'), models.CheckConstraint(condition=models.Q(('uniform__gte', 0), ('uniform__lt', 1)), name='comparison_uniform_in_range')],
             },
         ),
@@ -364,7 +364,7 @@ class Migration(migrations.Migration):
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='openings', to='campaigns.campaign')),
                 ('voter', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.voter')),
                 ('is_ahead', models.BooleanField(default=False)),
-                ('place', models.PositiveIntegerField(null=True)),
+                ('index', models.PositiveIntegerField(null=True)),
                 ('claimed_until', models.DateTimeField(null=True)),
                 ('start_code', models.TextField(blank=True, default='')),
                 ('start_content', models.TextField(blank=True, default='')),
@@ -372,7 +372,7 @@ class Migration(migrations.Migration):
                 ('opened_at', models.DateTimeField(null=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('voter',), name='opening_one_wanted_per_voter'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'place'), name='opening_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='opening_whole')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('voter',), name='opening_one_wanted_per_voter'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'index'), name='opening_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='opening_whole')],
             },
         ),
         migrations.CreateModel(

@@ -65,13 +65,13 @@ _WHERE = ("base_url", "model", "dialect")
 _PROFILE = ("can_vary", "can_confine", "can_log_probabilities", "can_images", "samples_plainly", "context_tokens")
 
 
-def model_source(config: sampler.ChainConfig, place: int) -> sampler.ModelSource:
+def model_source(config: sampler.ChainConfig, index: int) -> sampler.ModelSource:
     """Return who answers one of a config's judges.
 
     Raises:
         TypeError: it is not a model.
     """
-    return _model(config.judges[place])
+    return _model(config.judges[index])
 
 
 def _model(judge: sampler.JudgeConfig) -> sampler.ModelSource:
@@ -85,11 +85,11 @@ def tells_p(source: sampler.ModelSource, rule: sampler.RuleConfig) -> bool:
     return source.votes == "log-probabilities" and rule.evidence != "ratings"
 
 
-def prompt_as_of_now(campaign: Campaign, place: int) -> model_judges.Prompt:
+def prompt_as_of_now(campaign: Campaign, index: int) -> model_judges.Prompt:
     """Return the words in which a judge of a campaign's config is asked, as `prompt_of` does."""
     config = campaign.config
     kind = campaign.object_kind.name
-    return prompt_of(config.judges[place], config.rule, kind, has_context=bool(config.context))
+    return prompt_of(config.judges[index], config.rule, kind, has_context=bool(config.context))
 
 
 def prompt_of(
@@ -134,14 +134,14 @@ def question_of(
     return replace(asked, messages=messages, seed=seed, compared=compared)
 
 
-def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, Any]:
+def frozen_as(campaign: Campaign, index: int, endpoint: Endpoint) -> dict[str, Any]:
     """Return what a campaign's judge is, as plain data.
 
     Args:
-        place: which judge of the config.
+        index: which judge of the config.
         endpoint: as it is now.
     """
-    source, prompt = model_source(campaign.config, place), prompt_as_of_now(campaign, place)
+    source, prompt = model_source(campaign.config, index), prompt_as_of_now(campaign, index)
     profile = {name: getattr(endpoint, name) for name in _PROFILE}
     # By what *Test* saw, whichever version of the program has stored it.
     profile["samples_plainly"], profile["sampling"] = truth.plainness(endpoint)
@@ -150,7 +150,7 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, A
         "endpoint": endpoint.name,
         **{name: str(getattr(endpoint, name)) for name in _WHERE},
         "profile": profile,
-        **_request(campaign.config, place, endpoint),
+        **_request(campaign.config, index, endpoint),
         "negotiated": endpoint.profile or None,
         "law": _doubt(source, endpoint) or None,
         "most_asks": judge_calls.MOST_ASKS,
@@ -180,7 +180,7 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
             )
     if law := truth.differs(now):
         return law
-    request = _request(started_campaign(campaign).config, judge.place, asked_endpoint(judge, now))
+    request = _request(started_campaign(campaign).config, judge.index, asked_endpoint(judge, now))
     if any(request.get(name) != frozen.get(name) for name in ("request", "path")):
         return (
             "this version of the program would send other sampling parameters than those that the campaign was "
@@ -263,11 +263,11 @@ def _doubt(source: sampler.ModelSource, endpoint: Endpoint) -> str:
     return "" if truth.was_tested(endpoint) else UNTESTED
 
 
-def _request(config: sampler.ChainConfig, place: int, endpoint: Endpoint) -> dict[str, Any]:
+def _request(config: sampler.ChainConfig, index: int, endpoint: Endpoint) -> dict[str, Any]:
     """Return the body of a request for one reply, without its messages and its seed; and what the bodies of some
     servers do not hold at their top: where a request goes, and its temperature.
     """
-    source = model_source(config, place)
+    source = model_source(config, index)
     server = Dialect(endpoint.dialect).server
     # Where the server does not tell p, votes may be sampled.
     sampled = source.model_copy(update={"votes": "sampled"})
@@ -293,7 +293,7 @@ Rows = Mapping[Identity, ReplyIdentity]
 class Asking:
     """Which of a frozen judge's answers on a comparison to ask for.
 
-    `slots` are the places of the answers among the judge's N, and `has_stored` says whether there are answers in
+    `slots` are the indices of the answers among the judge's N, and `has_stored` says whether there are answers in
     others; `state` is the object to rate, where objects are rated.
     """
 
@@ -319,14 +319,14 @@ class Ask:
     known_from: Mapping[bool, ReplyIdentity | None] = field(default_factory=dict)
 
 
-def most_requests(config: sampler.ChainConfig, place: int, endpoint: Endpoint, answers: int) -> int:
+def most_requests(config: sampler.ChainConfig, index: int, endpoint: Endpoint, answers: int) -> int:
     """Return how many requests so many answers take at most, every unreadable reply asked again included.
 
     Args:
         endpoint: as it was frozen, once the campaign has started: by that it is asked.
     """
     replies = judge_calls.MOST_ASKS * answers
-    if not tells_p(model_source(config, place), config.rule):
+    if not tells_p(model_source(config, index), config.rule):
         return replies
     # For each order of the pair; and where p is not told, votes may be sampled.
     return len(judge_calls.FIRST_TOKEN_SEEDS) * min(answers, 2) + (replies if endpoint.samples_plainly else 0)
@@ -378,7 +378,7 @@ def store(asking: Asking, ask: Ask, comparison: Comparison, answers: Answers, id
 
 def _row(asking: Asking, given: Given, identity: ReplyIdentity | None) -> Any:
     """Return a vote or a rating as it is to be stored."""
-    judge, slot, first = asking.judge, asking.slots[given.place], Side.FIRST
+    judge, slot, first = asking.judge, asking.slots[given.index], Side.FIRST
     if asking.state is not None:
         stored = {"slot": slot, "value": given.value, "asks": given.asks, "identity": identity}
         return Rating(state=asking.state, judge=judge, **stored)
@@ -398,11 +398,11 @@ def _row(asking: Asking, given: Given, identity: ReplyIdentity | None) -> Any:
 
 def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
     """Return what asks for a vote in each slot, each in the order of presentation that was drawn for it."""
-    started, place = started_campaign(asking.comparison.chain.campaign), asking.judge.place
-    config, source = started.config, model_source(started.config, place)
+    started, index = started_campaign(asking.comparison.chain.campaign), asking.judge.index
+    config, source = started.config, model_source(started.config, index)
     # What random numbers of these votes are drawn for.
-    step = started.seed, asking.comparison.chain.place, asking.comparison.step, started.budgets, place
-    drawn = sampler.presentations_of(*step, config.judges[place].order)
+    step = started.seed, asking.comparison.chain.index, asking.comparison.step, started.budgets, index
+    drawn = sampler.presentations_of(*step, config.judges[index].order)
     order = [drawn[slot] for slot in asking.slots]
     voting = partial(
         judge_calls.votes,
@@ -478,7 +478,7 @@ def _is_being_rated(state: State, judge: Judge) -> bool:
 def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
     """Return what asks for ratings of an object; fewer may come, and the others are asked for another time."""
     judge, config = asking.judge, started_campaign(asking.comparison.chain.campaign).config
-    source, prompt = model_source(config, judge.place), frozen_prompt(judge)
+    source, prompt = model_source(config, judge.index), frozen_prompt(judge)
     if not isinstance(config.rule, sampler.PointwiseConfig):
         raise TypeError(f"rule {config.rule.kind} takes no ratings")
     shown = shown_object(state, endpoint, prompt, source.vision)

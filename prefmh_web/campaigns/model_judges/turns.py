@@ -183,10 +183,10 @@ class _Batch:
             sql.GIVE_UP.change(over, self._owner)
         tallies: defaultdict[tuple[int, int], Tally] = defaultdict(Tally)
         for each in self._answered:
-            tallies[each.taken.campaign.pk, each.taken.asking.judge.place].merge(each.tally)
+            tallies[each.taken.campaign.pk, each.taken.asking.judge.index].merge(each.tally)
         # In one order: whoever stores another outcome of these judges waits for their rows.
-        for (campaign_id, place), tally in sorted(tallies.items()):
-            usage.record(campaign_id, place, tally)
+        for (campaign_id, index), tally in sorted(tallies.items()):
+            usage.record(campaign_id, index, tally)
         return self._claimed()
 
     def _store(self, each: Answered) -> bool:
@@ -251,7 +251,7 @@ class _Batch:
         judge, endpoint, has_cap, known = found
         if before is not None and before.asked:
             # Whoever asked has died.
-            usage.note_lost(campaign.pk, judge.place, before)
+            usage.note_lost(campaign.pk, judge.index, before)
         asking = judges.wanted(comparison, judge, self._seen)
         if asking is None:
             # Whoever asks for it now gives the hint.
@@ -262,9 +262,9 @@ class _Batch:
 
         def most_requests(answers: int) -> int:
             asked = judges.asked_endpoint(judge, endpoint)
-            return judges.most_requests(started_campaign(campaign).config, judge.place, asked, answers)
+            return judges.most_requests(started_campaign(campaign).config, judge.index, asked, answers)
 
-        reserved = usage.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
+        reserved = usage.reserve(campaign, judge.index, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
         if reserved is None:
             # At the cap, or what is under way may come to it: the sweep looks again.
             return None

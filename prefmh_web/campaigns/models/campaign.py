@@ -225,7 +225,7 @@ class Judge(models.Model):
         PROPOSAL_SECOND = "proposal-second"
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="judges")
-    place = models.PositiveSmallIntegerField()
+    index = models.PositiveSmallIntegerField()
     question = models.CharField(max_length=300)
     max_votes = models.PositiveIntegerField()
     order = models.CharField(max_length=15, choices=Order, default=Order.RANDOM)
@@ -240,8 +240,8 @@ class Judge(models.Model):
     stopped_because = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
-        ordering = ("place",)
-        constraints = (models.UniqueConstraint(fields=("campaign", "place"), name="judge_once_per_place"),)
+        ordering = ("index",)
+        constraints = (models.UniqueConstraint(fields=("campaign", "index"), name="judge_once_per_index"),)
 
     def __str__(self) -> str:
         return self.question
@@ -311,10 +311,10 @@ class Catalog(models.Model):
 
 
 class State(models.Model):
-    """One object of a campaign's space, by its number: the place in the catalog, or `sampler.state_number`."""
+    """One object of a campaign's space, by its number: the index in the catalog, or `sampler.state_number`."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="states")
-    place = models.PositiveIntegerField()
+    index = models.PositiveIntegerField()
     content = models.TextField()
     # Of an object that a chain has made: what the space decodes the state from.
     code = models.TextField(blank=True)
@@ -328,9 +328,9 @@ class State(models.Model):
     media_type = models.CharField(max_length=40, blank=True)
 
     class Meta:
-        ordering = ("place",)
+        ordering = ("index",)
         constraints = (
-            models.UniqueConstraint(fields=("campaign", "place"), name="state_once_per_place"),
+            models.UniqueConstraint(fields=("campaign", "index"), name="state_once_per_index"),
             models.CheckConstraint(name="state_weight_positive", condition=Q(weight__gt=0)),
         )
 

@@ -115,7 +115,7 @@ class JudgeTrial(Counts):
 
     campaign = models.ForeignKey(Campaign, models.SET_NULL, null=True, related_name="judge_trials")
     # Of the judge in the config as it was then, which `judge` is.
-    place = models.PositiveSmallIntegerField()
+    judge_index = models.PositiveSmallIntegerField()
     judge = models.JSONField()
     prompt_version = models.CharField(max_length=8)
     endpoint = models.ForeignKey(Endpoint, models.SET_NULL, null=True, related_name="+")
@@ -144,21 +144,21 @@ class ModelUsage(Counts):
     `repeated` bounds the requests that were made again because whoever had claimed them died: see `engine/usage.py`.
     """
 
-    # In `place`, beside the places of judges.
+    # In `judge_index`, beside those of judges.
     PROPOSALS = -1
 
     # Null once it is deleted: what it has taken counts for the site all the same.
     campaign = models.ForeignKey(Campaign, models.SET_NULL, null=True, related_name="model_usage")
-    place = models.SmallIntegerField()
+    judge_index = models.SmallIntegerField()
     repeated = models.PositiveBigIntegerField(default=0)
     # The largest of one request: by these, what the next one may cost.
     most_tokens_in = models.PositiveBigIntegerField(default=0)
     most_tokens_out = models.PositiveBigIntegerField(default=0)
 
     class Meta:
-        ordering = ("place",)
-        constraints = (models.UniqueConstraint(fields=("campaign", "place"), name="model_usage_once_per_judge"),)
+        ordering = ("judge_index",)
+        constraints = (models.UniqueConstraint(fields=("campaign", "judge_index"), name="model_usage_once_per_judge"),)
 
     @property
     def is_of_proposals(self) -> bool:
-        return self.place == self.PROPOSALS
+        return self.judge_index == self.PROPOSALS

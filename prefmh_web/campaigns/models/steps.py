@@ -41,7 +41,7 @@ class Chain(models.Model):
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="chains")
-    place = models.PositiveIntegerField()
+    index = models.PositiveIntegerField()
     start = models.ForeignKey(State, models.PROTECT, related_name="+")
     head = models.ForeignKey(State, models.PROTECT, related_name="+")
     length = models.PositiveIntegerField()
@@ -62,14 +62,14 @@ class Chain(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
-        ordering = ("place",)
+        ordering = ("index",)
         constraints = (
-            models.UniqueConstraint(fields=("campaign", "place"), name="chain_once_per_place"),
+            models.UniqueConstraint(fields=("campaign", "index"), name="chain_once_per_index"),
             models.CheckConstraint(name="chain_within_length", condition=Q(step__lte=F("length"))),
         )
 
     def __str__(self) -> str:
-        return f"chain {self.place} of {self.campaign_id}"
+        return f"chain {self.index} of {self.campaign_id}"
 
     @property
     def acceptance(self) -> sampler.diagnostics.Acceptance:
@@ -100,12 +100,12 @@ class Comparison(models.Model):
         NOT_SHOWN = "not-shown", "people report that an object is not shown"
 
     chain = models.ForeignKey(Chain, models.CASCADE, related_name="comparisons")
-    # The chain's campaign and place once more, for the index `comparison_next`. What holds for the chain's campaign
+    # The chain's campaign and index once more, for the index `comparison_next`. What holds for the chain's campaign
     # holds for this one: the database need not look.
     chain_campaign = models.ForeignKey(
         Campaign, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
-    chain_place = models.PositiveIntegerField()
+    chain_index = models.PositiveIntegerField()
     step = models.PositiveIntegerField()
     current = models.ForeignKey(State, models.PROTECT, related_name="+")
     proposal = models.ForeignKey(State, models.PROTECT, related_name="+")
@@ -139,7 +139,7 @@ class Comparison(models.Model):
             models.Index(fields=("decided_at",)),
             # Whoever looks for a pair finds the chain furthest behind first.
             models.Index(
-                fields=("chain_campaign", "step", "chain_place"),
+                fields=("chain_campaign", "step", "chain_index"),
                 condition=Q(verdict__isnull=True, is_askable=True),
                 name="comparison_next",
             ),
@@ -270,7 +270,7 @@ class CampaignScorer(models.Model):
     """A scorer that a campaign has started with. Written by `proposals/scoring.py` and `lifecycle/model_start.py`."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="scorers")
-    place = models.PositiveSmallIntegerField()
+    index = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=40)
     # What the scorer said of itself at the start: its kind, and what tells versions apart.
     frozen = models.JSONField()
@@ -282,7 +282,7 @@ class CampaignScorer(models.Model):
     is_complete = models.BooleanField(default=False)
 
     class Meta:
-        ordering = ("place",)
+        ordering = ("index",)
         constraints = (models.UniqueConstraint(fields=("campaign", "name"), name="scorer_once_per_name"),)
 
     def __str__(self) -> str:
@@ -377,7 +377,7 @@ class ChainOpening(models.Model):
     # For somebody who had no need of it yet: see `openings.look_ahead`.
     is_ahead = models.BooleanField(default=False)
     # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
-    place = models.PositiveIntegerField(null=True)
+    index = models.PositiveIntegerField(null=True)
     claimed_until = models.DateTimeField(null=True)
     start_code = models.TextField(blank=True, default="")
     start_content = models.TextField(blank=True, default="")
@@ -390,7 +390,7 @@ class ChainOpening(models.Model):
                 fields=("voter",), condition=Q(chain__isnull=True), name="opening_one_wanted_per_voter"
             ),
             models.UniqueConstraint(
-                fields=("campaign", "place"), condition=Q(chain__isnull=True), name="opening_one_start_per_number"
+                fields=("campaign", "index"), condition=Q(chain__isnull=True), name="opening_one_start_per_number"
             ),
             models.CheckConstraint(name="opening_whole", condition=_both_or_neither("chain", "opened_at")),
         )

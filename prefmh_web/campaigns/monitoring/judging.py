@@ -43,7 +43,7 @@ def costs_of(campaign: Campaign) -> dict[str, Any] | None:
         return None
     # Read anew: the caps of a running campaign change.
     cost_cap, request_cap = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
-    questions = {place: judge.question for place, judge in enumerate(campaign.config.judges)}
+    questions = {index: judge.question for index, judge in enumerate(campaign.config.judges)}
     wasted = _wasted(campaign, started_campaign(campaign).asked_at_once)
     return {
         "requests": sum(each.requests for each in usage),
@@ -54,8 +54,8 @@ def costs_of(campaign: Campaign) -> dict[str, Any] | None:
             {
                 "usage": each,
                 # Of the writing of proposals there is none.
-                "question": questions.get(each.place, ""),
-                "wasted": wasted.get(each.place),
+                "question": questions.get(each.judge_index, ""),
+                "wasted": wasted.get(each.judge_index),
                 "mean_seconds": each.seconds / each.answered if each.answered else None,
                 "price": price_of(each.cost, each.unpriced),
                 "share_percent": _share_percent(each, cost_cap, request_cap),
@@ -72,13 +72,13 @@ def _share_percent(usage: ModelUsage, cost_cap: Decimal | None, request_cap: int
     return round(100 * (usage.requests + usage.repeated) / request_cap) if request_cap else None
 
 
-def _wasted(campaign: Campaign, places: Collection[int]) -> dict[int, Share]:
+def _wasted(campaign: Campaign, indices: Collection[int]) -> dict[int, Share]:
     """Return of some judges the votes that came after the outcome of their step was settled, of all their votes. Only
     these judges' votes are counted: others have next to none.
     """
-    votes = Vote.objects.filter(judge__campaign=campaign, judge__place__in=places).values("judge__place").order_by()
+    votes = Vote.objects.filter(judge__campaign=campaign, judge__index__in=indices).values("judge__index").order_by()
     counts = votes.annotate(of=Count("pk"), wasted=Count("pk", filter=Q(number__isnull=True)))
-    return {row["judge__place"]: Share(row["wasted"], row["of"]) for row in counts}
+    return {row["judge__index"]: Share(row["wasted"], row["of"]) for row in counts}
 
 
 def price_of(cost: float, unpriced: int) -> str:
@@ -312,16 +312,16 @@ def waits_in(campaign: Campaign, longer_than: timedelta = timedelta()) -> dict[i
 
     Of a chain that somebody is answering nobody knows yet whom it needs next, so it is not among them.
     """
-    waiting = {opened.pk: (opened.place, judges) for opened, judges in open_comparisons.waiting_for(campaign)}
+    waiting = {opened.pk: (opened.index, judges) for opened, judges in open_comparisons.waiting_for(campaign)}
     found = Comparison.objects.filter(pk__in=waiting)
     found = found.annotate(voted=Max("votes__cast_at"), ended=Max("leases__ended_at"))
     waits: defaultdict[int, list[Wait]] = defaultdict(list)
     for pk, *moments in found.values_list("pk", "opened_at", "voted", "ended"):
-        place, judges = waiting[pk]
+        index, judges = waiting[pk]
         since = max(moment for moment in moments if moment is not None)
         if timezone.now() - since > longer_than:
             for panelist in {judge.panelist for judge in judges if judge.panelist is not None}:
-                waits[panelist].append(Wait(place, since))
+                waits[panelist].append(Wait(index, since))
     return {panelist: sorted(each, key=lambda wait: (wait.since, wait.chain)) for panelist, each in waits.items()}
 
 

@@ -105,11 +105,11 @@ class Progress:
 
     @property
     def waits(self) -> list[tuple[str, list[int]]]:
-        """Why chains wait for their model, each reason with the places of its chains."""
+        """Why chains wait for their model, each reason with the indices of its chains."""
         chains: dict[str, list[int]] = {}
         for chain in self.chains:
             if chain.waits_because:
-                chains.setdefault(chain.waits_because, []).append(chain.place)
+                chains.setdefault(chain.waits_because, []).append(chain.index)
         return list(chains.items())
 
     @property
@@ -192,7 +192,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
     alone = judged.exclude(votes__voter__isnull=False).distinct().count() if len(models) < len(judges) else 0
     config = campaign.config
-    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
+    by_p = [judge for judge in models if tells_p(model_source(config, judge.index), config.rule)]
     stopped = (judge for judge in models if judge.stopped_because)
     return {
         "judges": models,
@@ -226,7 +226,7 @@ def chains_of(campaign: Campaign) -> QuerySet[ShownChain, ShownChain]:
         all_votes_for=F("votes_for") + votes_for,
         opened_at=F("opening__opened_at"),
     )
-    return found.order_by("place")
+    return found.order_by("index")
 
 
 def with_heads(campaign: Campaign, chains: Sequence[ShownChain]) -> list[tuple[ShownChain, str]]:
@@ -253,7 +253,7 @@ def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] 
 
     ``length`` is how far steps walk after the warm-up: None while that is not chosen, or where there are several
     lengths; ``own_length`` if the warm-up is ended. ``waited_for`` are the chains that have not come to its end, by
-    place, with at most ``steps_left``; ``late`` those without a decision for longer than the config's patience.
+    index, with at most ``steps_left``; ``late`` those without a decision for longer than the config's patience.
     ``tried`` is what each length of the grid did, and ``rule`` how one was chosen from these. ``won`` are the counted
     votes for the proposal since the warm-up, of the chains of the start; None of too few.
     """
@@ -262,7 +262,7 @@ def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] 
     if kernel.kind != "walk":
         return None
     # Chains that open later have no part in what the warm-up finds.
-    of_start = [chain for chain in there if chain.place < config.chains]
+    of_start = [chain for chain in there if chain.index < config.chains]
     behind = [chain for chain in of_start if chain.step < campaign.warm_up]
     own = kernel.length[0].length
     length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
@@ -273,9 +273,9 @@ def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] 
         "is_warming_up": campaign.is_warming_up,
         "warm_up": campaign.warm_up,
         "length": length,
-        "waited_for": [chain.place for chain in behind] if campaign.is_warming_up else [],
+        "waited_for": [chain.index for chain in behind] if campaign.is_warming_up else [],
         "steps_left": max((campaign.warm_up - chain.step for chain in behind), default=0),
-        "late": [chain.place for chain in late_chains(campaign)],
+        "late": [chain.index for chain in late_chains(campaign)],
         "own_length": own,
         "patience_minutes": config.warm_up.patience_minutes if config.warm_up else 0,
         "was_ended": "ended_at" in found,
@@ -301,7 +301,7 @@ def late_chains(campaign: Campaign) -> QuerySet[Chain]:
     first = campaign.chains.filter(OF_THE_START)
     behind = first.filter(step__lt=campaign.warm_up)
     # Should the choice itself fail, all of them are late.
-    return (behind if behind.exists() else first).filter(~Exists(decided)).order_by("place")
+    return (behind if behind.exists() else first).filter(~Exists(decided)).order_by("index")
 
 
 def _won(campaign: Campaign, chains: Sequence[ShownChain], trials: Sequence[dict[str, Any]]) -> Share | None:

@@ -37,7 +37,7 @@ def figures_of(campaign: Campaign) -> dict[str, Any]:
     before the last step of the others. The ``shortest`` and the ``longest`` have decided so many steps, all together
     ``steps``; ``acceptance`` is that of all phases. ``samples`` are states after the decided steps of the sampling
     phase. So many ``people`` gave a vote that counted; so many came ``late``, when their step was decided, and count
-    for nothing. ``votes`` counted, ``votes_of`` each judge by its place. The length was changed ``length_changes``
+    for nothing. ``votes`` counted, ``votes_of`` each judge by its index. The length was changed ``length_changes``
     times after the start, by an extension or *Finish now*; ``extended_to`` so many steps, if these were more.
     """
     found = campaign.chains.aggregate(
@@ -48,7 +48,7 @@ def figures_of(campaign: Campaign) -> dict[str, Any]:
     left = campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True)
     votes = Vote.objects.filter(judge__campaign=campaign)
     counted = votes.filter(number__isnull=False).order_by()
-    votes_of = dict(counted.values_list("judge__place").annotate(n=Count("pk")))
+    votes_of = dict(counted.values_list("judge__index").annotate(n=Count("pk")))
     return found | {
         "acceptance": sampler.diagnostics.Acceptance(found["accepted"], found["moves"]),
         "is_cut_short": campaign.status == Campaign.Status.FINISHED and left.exists(),
@@ -81,7 +81,7 @@ def samples_in(campaign: Campaign) -> QuerySet[Comparison]:
     """Return the decided steps of the sampling phase (see `ChainConfig.phase_of`), the last steps first."""
     left_out = started_campaign(campaign).config.left_out
     found = Comparison.objects.filter(chain__campaign=campaign, step__gt=left_out, verdict__isnull=False)
-    return found.order_by("-step", "chain__place")
+    return found.order_by("-step", "chain__index")
 
 
 def shown_samples(campaign: Campaign, keys: Sequence[int]) -> list[Sample]:
@@ -109,18 +109,18 @@ class Followed:
 
     Args:
         name: of the property.
-        chains: of each chain its place and the numbers after each step, the start's first, until the first object that
+        chains: of each chain its index and the numbers after each step, the start's first, until the first object that
             has no number yet.
         first: the first step that the statistics use.
         missing: how many draws come at or after an object without a number.
-        target_of: tells the laws of chains apart, by their places (`ChainConfig.target_of`).
+        target_of: tells the laws of chains apart, by their indices (`ChainConfig.target_of`).
     """
 
     name: str
     chains: tuple[tuple[int, FloatArray], ...]
     first: int
     missing: int
-    target_of: Callable[[int], str] = lambda place: ""
+    target_of: Callable[[int], str] = lambda index: ""
 
     @property
     def label(self) -> str:
@@ -129,9 +129,9 @@ class Followed:
 
     @cached_property
     def draws(self) -> list[tuple[int, FloatArray]]:
-        """Of each chain that has some, its place and the numbers that the statistics use."""
-        used = [(place, numbers[self.first :: self.every]) for place, numbers in self.chains]
-        return [(place, numbers) for place, numbers in used if len(numbers)]
+        """Of each chain that has some, its index and the numbers that the statistics use."""
+        used = [(index, numbers[self.first :: self.every]) for index, numbers in self.chains]
+        return [(index, numbers) for index, numbers in used if len(numbers)]
 
     @property
     def every(self) -> int:
@@ -141,20 +141,20 @@ class Followed:
 
     @cached_property
     def ranks(self) -> list[tuple[int, FloatArray]]:
-        """Of each chain its place and the ranks of its draws among all of its target, from 0 to 1.
+        """Of each chain its index and the ranks of its draws among all of its target, from 0 to 1.
 
         Equal draws stand in a random order. So two chains that sample one law fill all ranks alike, also where a
         property has a few values only.
         """
         of_targets: dict[str, list[tuple[int, FloatArray]]] = {}
-        for place, numbers in self.draws:
-            of_targets.setdefault(self.target_of(place), []).append((place, numbers))
+        for index, numbers in self.draws:
+            of_targets.setdefault(self.target_of(index), []).append((index, numbers))
         return sorted((each for draws in of_targets.values() for each in _ranks(draws)), key=itemgetter(0))
 
     @cached_property
     def statistics(self) -> sampler.diagnostics.Grouped:
         """R-hat and effective sample sizes of each target."""
-        return sampler.diagnostics.by_target((self.target_of(place), numbers) for place, numbers in self.draws)
+        return sampler.diagnostics.by_target((self.target_of(index), numbers) for index, numbers in self.draws)
 
     @property
     def problem(self) -> str:
@@ -166,7 +166,7 @@ class Followed:
 
 
 def follow(
-    trajectories: Trajectories, name: str, first: int, target_of: Callable[[int], str] = lambda place: ""
+    trajectories: Trajectories, name: str, first: int, target_of: Callable[[int], str] = lambda index: ""
 ) -> Followed:
     """Return a property along the chains.
 
@@ -178,11 +178,11 @@ def follow(
         KeyError: nothing of this name is followed.
     """
     chains, missing = [], 0
-    for place, numbers in trajectories.along(name).items():
+    for index, numbers in trajectories.along(name).items():
         without = np.flatnonzero(np.isnan(numbers))
         known = int(without[0]) if len(without) else len(numbers)
         missing += len(numbers) - known
-        chains.append((place, numbers[:known]))
+        chains.append((index, numbers[:known]))
     return Followed(name, tuple(chains), first, missing, target_of)
 
 
@@ -198,7 +198,7 @@ def _ranks(draws: list[tuple[int, FloatArray]]) -> Iterator[tuple[int, FloatArra
     ranks = np.empty(len(numbers))
     ranks[np.lexsort((ties, numbers))] = np.linspace(0, 1, len(numbers))
     ends = np.cumsum([len(each) for _, each in draws])[:-1]
-    yield from zip((place for place, _ in draws), np.split(ranks, ends), strict=True)
+    yield from zip((index for index, _ in draws), np.split(ranks, ends), strict=True)
 
 
 _KEPT = 8
@@ -265,7 +265,7 @@ class Trajectories:
         return len(self._visited)
 
     def along(self, name: str) -> dict[int, FloatArray]:
-        """Return a number along each chain by its place: of the object after each step, the start's first.
+        """Return a number along each chain by its index: of the object after each step, the start's first.
 
         Where an object has no number it is NaN.
 
@@ -276,7 +276,7 @@ class Trajectories:
             raise KeyError(name)
         with self._lock:
             numbers = self._numbers.get(name, {})
-            return {place: path.follow(numbers) for place, path in sorted(self._paths.items())}
+            return {index: path.follow(numbers) for index, path in sorted(self._paths.items())}
 
     def stops(self, most: int) -> dict[int, list[tuple[int, int]]]:
         """Return by each chain's index some of its steps, evenly over its moves, and the keys of the objects there: its
@@ -286,10 +286,10 @@ class Trajectories:
             return {index: path.stops(most) for index, path in sorted(self._paths.items())}
 
     def _read_steps(self) -> None:
-        chains = Chain.objects.filter(campaign=self.campaign_id).values_list("pk", "place", "start", "step")
+        chains = Chain.objects.filter(campaign=self.campaign_id).values_list("pk", "index", "start", "step")
         behind: dict[int, tuple[_Path, int]] = {}
-        for key, place, start, step in chains:
-            path = self._paths.setdefault(place, _Path([0], [start]))
+        for key, index, start, step in chains:
+            path = self._paths.setdefault(index, _Path([0], [start]))
             self._visited.add(start)
             if path.last < step:
                 behind[key] = path, step

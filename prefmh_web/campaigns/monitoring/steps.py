@@ -58,20 +58,20 @@ def steps_in(campaign: Campaign, wanted: Mapping[str, Any]) -> QuerySet[Comparis
     """Return the steps of a campaign that are wanted, those that were opened last first.
 
     Args:
-        wanted: limits, of which one that is not there, None or empty sets none: ``chain``, by its place; ``status``,
-            a name of `STATUSES`; ``judge``, by its place: with a counted vote of it; ``person``, by the number that
+        wanted: limits, of which one that is not there, None or empty sets none: ``chain``, by its index; ``status``,
+            a name of `STATUSES`; ``judge``, by its index: with a counted vote of it; ``person``, by the number that
             the record has: with a vote of theirs, counted or late; ``seconds``: that took at least so long from opening
             to verdict, or are open for as long.
     """
     found = _steps_of(campaign)
     votes = Vote.objects.filter(comparison=OuterRef("pk"))
     if (chain := wanted.get("chain")) is not None:
-        found = found.filter(chain__place=chain)
+        found = found.filter(chain__index=chain)
     if status := wanted.get("status"):
         _, of_status = STATUSES[status]
         found = found.filter(of_status)
     if (judge := wanted.get("judge")) is not None:
-        found = found.filter(Exists(votes.filter(judge__place=judge, number__isnull=False)))
+        found = found.filter(Exists(votes.filter(judge__index=judge, number__isnull=False)))
     if (person := wanted.get("person")) is not None:
         found = found.filter(Exists(votes.filter(voter=key_of(campaign, person) or 0)))
     if (seconds := wanted.get("seconds")) is not None:
@@ -112,7 +112,7 @@ def rows_of(campaign: Campaign, judges: Sequence[Judge], steps: Iterable[Compari
 
 def step_at(campaign: Campaign, chain: int, step: int) -> Comparison | None:
     """Return one step; None where it is not opened yet, or there is none."""
-    return _steps_of(campaign).filter(chain__place=chain, step=step).first()
+    return _steps_of(campaign).filter(chain__index=chain, step=step).first()
 
 
 def votes_on(step: Comparison) -> list[Vote]:
@@ -177,7 +177,7 @@ def suspended_in(campaign: Campaign) -> list[tuple[Comparison, int]]:
         # The last event of a step holds.
         for data in campaign.events.filter(kind=Event.Kind.STEP_SUSPENDED).values_list("data", flat=True):
             counts[data["chain_index"], data["step"]] = data["count"]
-    return [(each, counts[each.chain.place, each.step]) for each in steps]
+    return [(each, counts[each.chain.index, each.step]) for each in steps]
 
 
 def problems_in(campaign: Campaign) -> QuerySet[Event]:

@@ -186,12 +186,12 @@ def _walks_are_known(campaign: str) -> Q:
 
 
 def _waiting_in(campaign: Campaign) -> QuerySet[Chain]:
-    return waiting_chains().filter(campaign=campaign).order_by("step", "place")
+    return waiting_chains().filter(campaign=campaign).order_by("step", "index")
 
 
 def _open_next(campaign: Campaign, keys: Collection[int]) -> bool:
     """Open the next comparison of claimed chains, of those that have none open; False if that cannot go on now."""
-    chains = list(unopened_chains().filter(pk__in=keys).select_related("head").order_by("step", "place"))
+    chains = list(unopened_chains().filter(pk__in=keys).select_related("head").order_by("step", "index"))
     # After they were looked for: it may have been chosen just then how far they walk.
     campaign.refresh_from_db(fields=["walk_length"])
     for chain in chains:
@@ -290,7 +290,7 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
     campaign.refresh_from_db(fields=["walk_length"])
     states = State.objects.in_bulk({state for _, state in missing})
     positions = [
-        sampler.Position(comparison.chain.place, comparison.step, state_of(campaign, states[state]))
+        sampler.Position(comparison.chain.index, comparison.step, state_of(campaign, states[state]))
         for comparison, state in missing
     ]
     try:
@@ -319,12 +319,12 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
 def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) -> bool:
     """Draw the starts of chains, outside any transaction, and store them; False if the model does not make them."""
     # The lowest numbers first: no later chain opens before them.
-    places = sorted(wanted)[: usage.texts_that_fit(campaign, len(wanted))]
-    if not places:
+    indices = sorted(wanted)[: usage.texts_that_fit(campaign, len(wanted))]
+    if not indices:
         return False
     try:
         with usage.counted(campaign.pk, usage.PROPOSALS):
-            drawn = sampler.begin_many(plan_of(campaign), places)
+            drawn = sampler.begin_many(plan_of(campaign), indices)
             prepare_pictures(campaign, [position.state for position in drawn])
         for position in drawn:
             row = objects.starting(campaign, position.chain, position.state)

@@ -89,7 +89,7 @@ def _judges(campaign: Campaign) -> list[dict[str, object]]:
 
 def _judge(judge: Judge, numbers: dict[int, int]) -> dict[str, object]:
     source = "model" if judge.is_model else "people"
-    about: dict[str, object] = {"judge_index": judge.place, "question": judge.question, "source": source}
+    about: dict[str, object] = {"judge_index": judge.index, "question": judge.question, "source": source}
     if judge.panelist is not None:
         about |= {"source": "panelist", "panelist": judge.panelist}
     if not judge.is_model:
@@ -242,8 +242,8 @@ def stored_files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
     # Of an uploaded archive those that the chains have met, and all that chains make.
     asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
     is_shown = Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=snapshot.campaign.chains.values("start"))
-    found = snapshot.campaign.states.filter(is_shown).exclude(picture="").order_by("place")
-    for state, media_type, stored_as in found.values_list("place", "media_type", "picture").iterator(_FILES_AT_ONCE):
+    found = snapshot.campaign.states.filter(is_shown).exclude(picture="").order_by("index")
+    for state, media_type, stored_as in found.values_list("index", "media_type", "picture").iterator(_FILES_AT_ONCE):
         if not snapshot.has_state(state):
             continue
         try:
@@ -262,10 +262,10 @@ def _pieces(file: File[Any]) -> Iterator[bytes]:
 # Two texts a vote, which may be long.
 _LINES_AT_ONCE = 500
 _KEYS: dict[str, str | Case] = {
-    "chain_index": "comparison__chain__place",
+    "chain_index": "comparison__chain__index",
     "step": "comparison__step",
     "number": "number",
-    "judge_index": "judge__place",
+    "judge_index": "judge__index",
     "lease": rows.LEASE,
     "slot": "slot",
 }
@@ -280,9 +280,9 @@ def preferences(snapshot: Snapshot) -> Iterator[str]:
     `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
     """
     config, are_files = snapshot.config, has_files(snapshot)
-    questions: dict[Any, str] = dict(snapshot.campaign.judges.values_list("place", "question"))
+    questions: dict[Any, str] = dict(snapshot.campaign.judges.values_list("index", "question"))
     # The objects stand beside each vote: looked up by themselves, they would take several times as long.
-    told = ("place", "media_type", "content", *(("columns",) if config.context else ()))
+    told = ("index", "media_type", "content", *(("columns",) if config.context else ()))
     objects = [f"comparison__{which}__{name}" for which in ("current", "proposal") for name in told]
     found = votes_of(snapshot).values_list(*_KEYS.values(), rows.FOR_PROPOSAL, *objects)
     for row in found.iterator(_LINES_AT_ONCE):
@@ -301,8 +301,8 @@ def _words_of(
 ) -> dict[str, str]:
     """Return what a line says of a question and of two objects, the chosen one first."""
     chosen, rejected = (
-        name_of_file(config.space, place, media_type) if are_files else content
-        for place, media_type, content, *_ in pair
+        name_of_file(config.space, index, media_type) if are_files else content
+        for index, media_type, content, *_ in pair
     )
     shared, own = _contexts(config, [columns for *_, columns in pair]) if config.context else ("", ("", ""))
     words = {"prompt": "\n\n".join(filter(None, (shared, question))), "chosen": chosen, "rejected": rejected}
@@ -403,11 +403,11 @@ def _read(table: tables.Table, written: Iterator[Row]) -> list[tables.Row]:
     """
     header = [str(name) for name in next(written)]
     kept = sampler.ANSWERED_FROM.get(table.name, header)
-    places = [(name, header.index(name)) for name in kept]
+    indices = [(name, header.index(name)) for name in kept]
     found = []
     for cells in written:
         # Numbers of states and steps come again and again: each text is held once.
-        row = {name: "" if cells[at] is None else intern(str(cells[at])) for name, at in places}
+        row = {name: "" if cells[at] is None else intern(str(cells[at])) for name, at in indices}
         table.unescape(row)
         found.append(row)
     return found
@@ -418,9 +418,9 @@ def _measured(snapshot: Snapshot, visited: set[int]) -> Iterator[tables.Row]:
     stored = dict(Measured.objects.filter(state__campaign=snapshot.campaign).values_list("state", "numbers"))
     names = sampler.properties_of_kind(snapshot.campaign.object_kind.name)
     for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning"):
-        if state.place in visited:
+        if state.index in visited:
             numbers = stored.get(state.pk)
             if numbers is None:
                 numbers = objects.numbers_of(snapshot.campaign, state)
             cells = {name: repr(numbers[name]) if name in numbers else "" for name in names}
-            yield {"state_index": str(state.place), **cells}
+            yield {"state_index": str(state.index), **cells}

@@ -81,10 +81,10 @@ LEASE = Case(When(voter__isnull=False, then=Key("key", TextField())), default=No
 
 def _object_if(is_proposal: Q) -> Case:
     """Return the expression for the number of a vote's proposal where this holds, else of the current object."""
-    proposal = Cast("comparison__proposal__place", TextField())
+    proposal = Cast("comparison__proposal__index", TextField())
     return Case(
         When(is_proposal, then=proposal),
-        default=Cast("comparison__current__place", TextField()),
+        default=Cast("comparison__current__index", TextField()),
         output_field=TextField(),
     )
 
@@ -112,10 +112,10 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
     yield tables.VOTES.header
     numbers = numbers_in(snapshot.campaign)
     columns = tables.VOTES.ordered(
-        chain_index="comparison__chain__place",
+        chain_index="comparison__chain__index",
         step="comparison__step",
         number="number",
-        judge_index="judge__place",
+        judge_index="judge__index",
         question=_questions(snapshot.campaign),
         voter="voter_id",
         proposal_side="proposal_side",
@@ -144,7 +144,7 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
 def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
     """Return the votes in the order in which they were counted; `Snapshot.has_vote` says which were there."""
     return snapshot.votes().order_by(
-        "comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk"
+        "comparison__chain__index", "comparison__step", F("number").asc(nulls_last=True), "pk"
     )
 
 
@@ -154,7 +154,7 @@ def steps(snapshot: Snapshot) -> Iterator[Row]:
     """
     yield tables.STEPS.header
     columns = (
-        "chain__place", "step", "current__place", "proposal__place", "log_r0", "uniform", "verdict",
+        "chain__index", "step", "current__index", "proposal__index", "log_r0", "uniform", "verdict",
         Moment("opened_at"), Moment("decided_at"),
     )  # fmt: skip
     for row in snapshot.comparisons().values_list(*columns).iterator(_ROWS_AT_ONCE):
@@ -182,7 +182,7 @@ def evidence(snapshot: Snapshot) -> Iterator[Row]:
     if numbers_of is None:
         return
     decided = snapshot.comparisons().exclude(current=F("proposal"))
-    found = decided.values_list("chain__place", "step", "current_id", "proposal_id").iterator(_ROWS_AT_ONCE)
+    found = decided.values_list("chain__index", "step", "current_id", "proposal_id").iterator(_ROWS_AT_ONCE)
     left = (row for row in found if snapshot.is_decided(*row[:2]))
     while some := list(islice(left, _STEPS_AT_ONCE)):
         numbers = numbers_of(snapshot, {key for row in some for key in row[2:]})
@@ -216,18 +216,18 @@ def states(snapshot: Snapshot) -> Iterator[Row]:
     """Every object: a list's with its weight in p0, its neighbours and what else the list says of it; one that a chain
     made with its code.
     """
-    names, first = columns_of(snapshot.campaign), Window(Min("place"), partition_by=[F("content")])
-    again = snapshot.campaign.states.order_by().annotate(first=first).exclude(place=F("first"))
+    names, first = columns_of(snapshot.campaign), Window(Min("index"), partition_by=[F("content")])
+    again = snapshot.campaign.states.order_by().annotate(first=first).exclude(index=F("first"))
     # Of each state that has been made before, the number that it had first.
-    same = dict(again.values_list("place", "first"))
+    same = dict(again.values_list("index", "first"))
     table, metas = tables.states_table(names), tables.meta_names(names)
     yield table.header
-    found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code", "columns")
-    for place, weight, neighbours, content, code, held in found.iterator(_STATES_AT_ONCE):
-        if snapshot.has_state(place):
+    found = snapshot.campaign.states.values_list("index", "weight", "neighbours", "content", "code", "columns")
+    for index, weight, neighbours, content, code, held in found.iterator(_STATES_AT_ONCE):
+        if snapshot.has_state(index):
             yield table.row(
-                state_index=place,
-                object_index=same.get(place, place),
+                state_index=index,
+                object_index=same.get(index, index),
                 weight=weight,
                 neighbours=neighbours,
                 content=content,
@@ -245,15 +245,15 @@ def columns(snapshot: Snapshot) -> Iterator[Row]:
     """What the uploaded list has in its further columns, for each object."""
     yield tables.COLUMNS.header
     if names := columns_of(snapshot.campaign):
-        for place, held in snapshot.campaign.states.values_list("place", "columns").iterator(_STATES_AT_ONCE):
+        for index, held in snapshot.campaign.states.values_list("index", "columns").iterator(_STATES_AT_ONCE):
             for name in names:
-                yield tables.COLUMNS.row(state_index=place, column=name, value=held.get(name, ""))
+                yield tables.COLUMNS.row(state_index=index, column=name, value=held.get(name, ""))
 
 
 def samples(snapshot: Snapshot) -> Iterator[Row]:
     """The chains themselves: the state after each step; step 0 is where the chain started."""
     yield tables.SAMPLES.header
-    starts = snapshot.campaign.chains.values_list("place", "start__place", "start__content")
+    starts = snapshot.campaign.chains.values_list("index", "start__index", "start__content")
     first = ((chain, 0, state, content) for chain, state, content in starts if snapshot.has_start(chain))
     for chain, step, state, content in merge(first, _moves(snapshot), key=itemgetter(0, 1)):
         phase = snapshot.config.phase_of(step)
@@ -265,7 +265,7 @@ def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
     accepts = Comparison.Verdict.ACCEPT
     content = Case(When(verdict=accepts, then="proposal__content"), default="current__content")
     found = snapshot.comparisons().values_list(
-        "chain__place", "step", "verdict", "current__place", "proposal__place", content
+        "chain__index", "step", "verdict", "current__index", "proposal__index", content
     )
     for chain, step, verdict, current, proposal, after in found.iterator(_ROWS_AT_ONCE):
         if snapshot.is_decided(chain, step):
@@ -279,8 +279,8 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
     """
     yield tables.RATINGS.header
     columns = tables.RATINGS.ordered(
-        state_index="state__place",
-        judge_index="judge__place",
+        state_index="state__index",
+        judge_index="judge__index",
         slot="slot",
         rating="value",
         asks="asks",
@@ -289,7 +289,7 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
         identity=_identities(snapshot.campaign),
     )
     found = Rating.objects.filter(judge__campaign=snapshot.campaign, pk__lte=snapshot.last_rating)
-    found = found.order_by("state__place", "judge__place", "slot")
+    found = found.order_by("state__index", "judge__index", "slot")
     for row in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
         if snapshot.has_state(row[0]):
             yield row
@@ -298,8 +298,8 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
 def scores(snapshot: Snapshot) -> Iterator[Row]:
     """The number that each scorer gave each object; an empty cell where it was asked and gave none."""
     yield tables.SCORES.header
-    found = Score.objects.filter(scorer__campaign=snapshot.campaign).order_by("state__place", "scorer__place")
-    for state, scorer, value in found.values_list("state__place", "scorer__name", "value").iterator(_ROWS_AT_ONCE):
+    found = Score.objects.filter(scorer__campaign=snapshot.campaign).order_by("state__index", "scorer__index")
+    for state, scorer, value in found.values_list("state__index", "scorer__name", "value").iterator(_ROWS_AT_ONCE):
         if snapshot.has_state(state):
             yield tables.SCORES.row(state_index=state, scorer=scorer, score=value)
 
@@ -308,14 +308,14 @@ def reasons(snapshot: Snapshot) -> Iterator[Row]:
     """What models thought before they voted, by the vote's chain, step, judge and slot."""
     yield tables.REASONS.header
     found = snapshot.votes().exclude(reason="").select_related("comparison__chain", "judge")
-    found = found.order_by("comparison__chain__place", "comparison__step", "judge__place", "slot")
+    found = found.order_by("comparison__chain__index", "comparison__step", "judge__index", "slot")
     for vote in found.iterator(_ROWS_AT_ONCE):
-        chain, step = vote.comparison.chain.place, vote.comparison.step
+        chain, step = vote.comparison.chain.index, vote.comparison.step
         if snapshot.has_vote(chain, step, vote.number):
             yield tables.REASONS.row(
                 chain_index=chain,
                 step=step,
-                judge_index=vote.judge.place,
+                judge_index=vote.judge.index,
                 slot=vote.slot,
                 reason=vote.shown_reason,
                 cut=vote.is_reason_cut,
@@ -327,7 +327,7 @@ def calls(snapshot: Snapshot) -> Iterator[Row]:
     yield tables.CALLS.header
     for usage in snapshot.campaign.model_usage.all():
         named = {str(name): getattr(usage, str(name)) for name in tables.CALLS.header[1:]}
-        yield tables.CALLS.row(judge_index=None if usage.is_of_proposals else usage.place, **named)
+        yield tables.CALLS.row(judge_index=None if usage.is_of_proposals else usage.judge_index, **named)
 
 
 def properties(snapshot: Snapshot) -> Iterator[Row]:
@@ -336,19 +336,19 @@ def properties(snapshot: Snapshot) -> Iterator[Row]:
     visited = _visited(snapshot)
     # Without what of the campaign is large, which is read with each object.
     for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning").iterator(100):
-        if state.place in visited:
+        if state.index in visited:
             found = snapshot.campaign.object_kind.measures(objects.stored(state))
             if table is None:
                 table = tables.with_measures(found)
                 yield table.header
-            yield table.row(**found, state_index=state.place, content=state.content)
+            yield table.row(**found, state_index=state.index, content=state.content)
 
 
 def _visited(snapshot: Snapshot) -> set[int]:
     """Return the numbers of the objects that a chain was at: where it started, and whatever it accepted."""
-    starts = snapshot.campaign.chains.values_list("place", "start__place")
+    starts = snapshot.campaign.chains.values_list("index", "start__index")
     accepted = snapshot.comparisons().filter(verdict=Comparison.Verdict.ACCEPT).order_by()
-    found = accepted.values_list("chain__place", "step", "proposal__place").iterator(_ROWS_AT_ONCE)
+    found = accepted.values_list("chain__index", "step", "proposal__index").iterator(_ROWS_AT_ONCE)
     decided = {state for chain, step, state in found if snapshot.is_decided(chain, step)}
     return decided | {state for chain, state in starts if snapshot.has_start(chain)}
 
@@ -397,10 +397,10 @@ def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
     yield from _of_links(campaign, started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
-    opened = campaign.openings.filter(chain__isnull=False).order_by("chain__place")
-    for at, place, voter, is_ahead in opened.values_list("opened_at", "chain__place", "voter", "is_ahead"):
-        if place in snapshot.steps and at is not None:
-            yield at, "chain-opened", voter, {"chain_index": place, "reason": "ahead" if is_ahead else "wait"}
+    opened = campaign.openings.filter(chain__isnull=False).order_by("chain__index")
+    for at, index, voter, is_ahead in opened.values_list("opened_at", "chain__index", "voter", "is_ahead"):
+        if index in snapshot.steps and at is not None:
+            yield at, "chain-opened", voter, {"chain_index": index, "reason": "ahead" if is_ahead else "wait"}
     found = Event.objects.filter(campaign=campaign)
     for at, kind, voter, data in found.values_list("at", "kind", "voter", "data"):
         if _had_happened(snapshot, kind, data):
@@ -433,7 +433,7 @@ class Stretch:
     """Some steps of one chain, in a row.
 
     Args:
-        chain: its place.
+        chain: its index.
         after: the step before the first one.
         last: the last one.
     """
@@ -454,13 +454,13 @@ class Snapshot:
     campaign: Campaign
     config: sampler.ChainConfig
     steps: dict[int, int]
-    """Decided steps by each chain's place; chains that are not in it opened afterwards."""
+    """Decided steps by each chain's index; chains that are not in it opened afterwards."""
     open_votes: dict[tuple[int, int], int]
-    """Counted votes of each open comparison, by its chain's place and its step."""
+    """Counted votes of each open comparison, by its chain's index and its step."""
     last_opened: dict[int, int]
-    """The last step opened by each chain's place."""
+    """The last step opened by each chain's index."""
     ended: frozenset[tuple[int, int]]
-    """The open comparisons at which a chain was ended, by its place and their step: they never get a verdict."""
+    """The open comparisons at which a chain was ended, by its index and their step: they never get a verdict."""
     last_vote: int
     """Late votes with a greater id came afterwards."""
     last_rating: int
@@ -475,12 +475,12 @@ class Snapshot:
         # Open comparisons first. One decided before the second query is exported as decided, with all its votes,
         # because its chain's step says so.
         found = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-        columns = ("chain__place", "step", "cast")
+        columns = ("chain__index", "step", "cast")
         opened = list(found.annotate(cast=Max("votes__number")).values_list(*columns))
         last_vote = Vote.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
-        steps = dict(campaign.chains.values_list("place", "step"))
+        steps = dict(campaign.chains.values_list("index", "step"))
         at_ends = found.filter(chain__ended_at__isnull=False, suspended_at__isnull=False)
-        ended = frozenset(at_ends.values_list("chain__place", "step")) & {(place, step) for place, step, _ in opened}
+        ended = frozenset(at_ends.values_list("chain__index", "step")) & {(index, step) for index, step, _ in opened}
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
         # Also the config: somebody may have extended the campaign, and the steps may be those of longer chains.
@@ -488,16 +488,16 @@ class Snapshot:
         tuning = campaign.tuning
         # A choice that came after the steps were counted is no part of the record; one that no step led to is.
         config = campaign.config
-        first = [step for place, step in steps.items() if place < config.chains]
+        first = [step for index, step in steps.items() if index < config.chains]
         is_made = tuning and ("ended_at" in tuning or min(first, default=0) >= campaign.warm_up)
         last_opened = dict(steps)
-        for place, step, *_ in opened:
-            last_opened[place] = max(step, last_opened[place])
+        for index, step, *_ in opened:
+            last_opened[index] = max(step, last_opened[index])
         return cls(
             campaign=campaign,
             config=config,
             steps=steps,
-            open_votes={(place, step): cast or 0 for place, step, cast in opened},
+            open_votes={(index, step): cast or 0 for index, step, cast in opened},
             last_opened=last_opened,
             ended=ended,
             last_vote=last_vote,
@@ -511,36 +511,36 @@ class Snapshot:
         return replace(self, open_votes={}, stretch=replace(stretch, last=last))
 
     def has_start(self, chain: int) -> bool:
-        """True when where the chain at this place started is among the samples."""
+        """True when where the chain at this index started is among the samples."""
         if chain not in self.steps:
             return False
         return self.stretch is None or (self.stretch.chain == chain and self.stretch.after < 0)
 
     def comparisons(self) -> QuerySet[Comparison]:
         """Return the comparisons in the order of the steps."""
-        found = Comparison.objects.filter(chain__campaign=self.campaign).order_by("chain__place", "step")
-        return found.filter(self.stretch.of("chain__place", "step")) if self.stretch else found
+        found = Comparison.objects.filter(chain__campaign=self.campaign).order_by("chain__index", "step")
+        return found.filter(self.stretch.of("chain__index", "step")) if self.stretch else found
 
     def votes(self) -> QuerySet[Vote]:
         """Return the votes; `has_vote` says which were there."""
         # By way of the chains: SQLite then finds the votes in the order of the steps, and sorts none.
         found = Vote.objects.filter(comparison__chain__campaign=self.campaign)
         found = found.filter(Q(number__isnull=False) | Q(pk__lte=self.last_vote))
-        return found.filter(self.stretch.of("comparison__chain__place", "comparison__step")) if self.stretch else found
+        return found.filter(self.stretch.of("comparison__chain__index", "comparison__step")) if self.stretch else found
 
-    def has_state(self, place: int) -> bool:
+    def has_state(self, index: int) -> bool:
         """False for the number of an object that a chain made afterwards."""
         if not self.config.generates:
             return True
-        step, chain = divmod(place, self.config.chains_at_most)
+        step, chain = divmod(index, self.config.chains_at_most)
         return step <= self.last_opened.get(chain, -1)
 
     def is_decided(self, chain: int, step: int) -> bool:
-        """True when the step of the chain at this place had its verdict."""
+        """True when the step of the chain at this index had its verdict."""
         return step <= self.steps.get(chain, -1)
 
     def has_step(self, chain: int, step: int) -> bool:
-        """True when the step of the chain at this place was there, open or decided."""
+        """True when the step of the chain at this index was there, open or decided."""
         return self.is_decided(chain, step) or (chain, step) in self.open_votes
 
     def has_vote(self, chain: int, step: int, number: int | None) -> bool:

@@ -316,7 +316,7 @@ def _words(replies: list[Reply]) -> str:
     votes = [reply.chosen for reply in replies if reply.chosen is not None]
     if not votes:
         return "no readable reply"
-    return ", ".join(f"{votes.count(number)} for object {number + 1}" for number in (0, 1))
+    return ", ".join(f"{votes.count(side)} for object {side + 1}" for side in (0, 1))
 
 
 class TryForm(forms.Form):
@@ -338,17 +338,17 @@ class TryForm(forms.Form):
 
 
 @common.campaign_page(Right.OWN, method=common.form_page)
-def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, place: int) -> HttpResponse:
+def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, index: int) -> HttpResponse:
     """Show what the last trial of a judge has come to; begin another one."""
-    judge = _judge(campaign, place)
+    judge = _judge(campaign, index)
     form = TryForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            judge_trials.begin(campaign, place, **form.cleaned_data)
+            judge_trials.begin(campaign, index, **form.cleaned_data)
         except NotPossible as reason:
             messages.error(request, str(reason))
-        return redirect("console:try", campaign.pk, place)
-    trial = campaign.judge_trials.filter(place=place).last()
+        return redirect("console:try", campaign.pk, index)
+    trial = campaign.judge_trials.filter(judge_index=index).last()
     shown: dict[str, Any] = {
         "judge": judge,
         "form": form,
@@ -368,40 +368,40 @@ def change_trial(
         change(trial)
     except NotPossible as reason:
         messages.error(request, str(reason))
-    return redirect("console:try", campaign.pk, trial.place)
+    return redirect("console:try", campaign.pk, trial.judge_index)
 
 
 @common.campaign_action(Right.OWN)
-def prefer(request: SignedInRequest, campaign: access.SeenCampaign, trial_id: int, index: int) -> HttpResponse:
+def prefer(request: SignedInRequest, campaign: access.SeenCampaign, trial_id: int, pair: int) -> HttpResponse:
     """Keep which object of a pair the researcher prefers."""
-    trial = _trial(campaign, trial_id, index)
+    trial = _trial(campaign, trial_id, pair)
     if (preferred := request.POST.get("preferred", "")) not in ("0", "1"):
         raise Http404
-    judge_trials.prefer(trial, index, int(preferred))
-    return redirect("console:try", campaign.pk, trial.place)
+    judge_trials.prefer(trial, pair, int(preferred))
+    return redirect("console:try", campaign.pk, trial.judge_index)
 
 
 @common.campaign_page(Right.OWN)
 def tried_picture(
-    request: SignedInRequest, campaign: access.SeenCampaign, trial_id: int, index: int, which: int
+    request: SignedInRequest, campaign: access.SeenCampaign, trial_id: int, pair: int, which: int
 ) -> HttpResponse:
     """Send the picture of an object of a pair."""
     if which not in (0, 1):
         raise Http404
-    row = judge_trials.rows_of(campaign, _trial(campaign, trial_id, index).pairs[index])[which]
+    row = judge_trials.rows_of(campaign, _trial(campaign, trial_id, pair).pairs[pair])[which]
     return media.response(request, campaign.object_kind, objects.stored(row))
 
 
-def _judge(campaign: Campaign, place: int) -> sampler.JudgeConfig:
+def _judge(campaign: Campaign, index: int) -> sampler.JudgeConfig:
     judges = campaign.config.judges
-    if place >= len(judges) or not isinstance(judges[place].source, sampler.ModelSource):
+    if index >= len(judges) or not isinstance(judges[index].source, sampler.ModelSource):
         raise Http404
-    return judges[place]
+    return judges[index]
 
 
-def _trial(campaign: Campaign, trial_id: int, index: int | None = None) -> JudgeTrial:
-    """Return a trial; 404 where it has no pair of this index."""
+def _trial(campaign: Campaign, trial_id: int, pair: int | None = None) -> JudgeTrial:
+    """Return a trial; 404 where it has no pair of this number."""
     trial = get_object_or_404(JudgeTrial, pk=trial_id, campaign=campaign)
-    if index is not None and index >= len(trial.pairs):
+    if pair is not None and pair >= len(trial.pairs):
         raise Http404
     return trial

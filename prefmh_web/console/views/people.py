@@ -212,15 +212,15 @@ def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
 
 
 @common.campaign_page(Right.RUN)
-def person(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse:
+def person(request: SignedInRequest, campaign: access.SeenCampaign, voter_number: int) -> HttpResponse:
     """Show one of them."""
-    return _shown(request, campaign, _voter(campaign, number))
+    return _shown(request, campaign, _voter(campaign, voter_number))
 
 
 @common.campaign_action(Right.RUN, "person")
-def end(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse | str:
+def end(request: SignedInRequest, campaign: access.SeenCampaign, voter_number: int) -> HttpResponse | str:
     """End somebody's part."""
-    voter = _voter(campaign, number)
+    voter = _voter(campaign, voter_number)
     form = ExclusionForm(request.POST, person=person_of(voter), auto_id=_END_IDS)
     if not form.is_valid():
         return _shown(request, campaign, voter, end=form)
@@ -233,17 +233,17 @@ def end(request: SignedInRequest, campaign: access.SeenCampaign, number: int) ->
 
 
 @common.campaign_action(Right.OWN, "person")
-def bonus(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse | str:
+def bonus(request: SignedInRequest, campaign: access.SeenCampaign, voter_number: int) -> HttpResponse | str:
     """Store what somebody is paid beside the pay."""
-    voter, form = _voter(campaign, number), BonusForm(request.POST)
+    voter, form = _voter(campaign, voter_number), BonusForm(request.POST)
     if not form.is_valid():
         return _shown(request, campaign, voter, bonus=form)
     payments.set_bonus(voter, form.cleaned_data["bonus"], by=request.user)
     return "Saved."
 
 
-def _voter(campaign: Campaign, number: int) -> Voter:
-    return get_object_or_404(campaign.voters.select_related("invitation"), pk=key_of(campaign, number))
+def _voter(campaign: Campaign, voter_number: int) -> Voter:
+    return get_object_or_404(campaign.voters.select_related("invitation"), pk=key_of(campaign, voter_number))
 
 
 def _shown(request: SignedInRequest, campaign: access.SeenCampaign, voter: Voter, **wrong: forms.Form) -> HttpResponse:
@@ -285,9 +285,9 @@ def _ended(request: HttpRequest, ended: Person) -> str:
 
 
 @common.campaign_action(Right.OWN, "person")
-def erase(request: SignedInRequest, campaign: access.SeenCampaign, number: int) -> HttpResponse | str:
+def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter_number: int) -> HttpResponse | str:
     """Forget somebody."""
-    voter = _voter(campaign, number)
+    voter = _voter(campaign, voter_number)
     form = ErasureForm(request.POST, has_id=person_of(voter).has_id, auto_id=_ERASURE_IDS)
     if not form.is_valid():
         return _shown(request, campaign, voter, erase=form)
@@ -298,9 +298,9 @@ def erase(request: SignedInRequest, campaign: access.SeenCampaign, number: int) 
 
 
 @common.campaign_action(Right.OWN, "person")
-def settle_one(request: SignedInRequest, campaign: Campaign, number: int) -> str:
+def settle_one(request: SignedInRequest, campaign: Campaign, voter_number: int) -> str:
     """Note that somebody is paid."""
-    if not payments.settle(campaign, _voter(campaign, number), by=request.user):
+    if not payments.settle(campaign, _voter(campaign, voter_number), by=request.user):
         raise NotPossible("Nothing was noted: their part goes on, or they were noted as paid before.")
     return "Noted as paid."
 

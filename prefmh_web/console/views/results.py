@@ -266,7 +266,7 @@ def _sides(campaign: Campaign, comparison: Comparison) -> list[dict[str, Any]]:
     """Return what the page shows of either object: its name, the object whole beside the other one, its measures."""
     kind, pair = campaign.object_kind, (comparison.current, comparison.proposal)
     options = kind.options(*(state.content for state in pair))
-    at = campaign.pk, comparison.chain.place, comparison.step
+    at = campaign.pk, comparison.chain.index, comparison.step
     kept = None if comparison.is_identity else _KEPT.get(comparison.verdict)
     return [
         {
@@ -310,7 +310,7 @@ def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> s
     """Let people be asked about a suspended step again."""
     comparison = _of(campaign, comparison_id)
     suspension.try_again(comparison.pk)
-    return f"Step {comparison.step} of chain {comparison.chain.place} is asked again."
+    return f"Step {comparison.step} of chain {comparison.chain.index} is asked again."
 
 
 @common.campaign_action(Right.RUN, "suspended")
@@ -321,7 +321,7 @@ def end_chain(request: SignedInRequest, campaign: access.SeenCampaign, compariso
     if not form.is_valid():
         return _suspended_shown(request, campaign, wrong={comparison.pk: form})
     suspension.end_chain(comparison.pk, form.cleaned_data["words"])
-    return f"Chain {comparison.chain.place} ends before step {comparison.step}."
+    return f"Chain {comparison.chain.index} ends before step {comparison.step}."
 
 
 def _of(campaign: Campaign, comparison_id: int) -> Comparison:

@@ -274,7 +274,7 @@ def preview_prompt(request: SignedInRequest, campaign_id: int | None = None) -> 
     if campaign is None and not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
     form = form_of(request, campaign, takes_list=False)
-    shown = preview_of(form.asked_at(request.POST.get("place", "")), form.owner, campaign)
+    shown = preview_of(form.asked_at(request.POST.get("part", "")), form.owner, campaign)
     return render(request, "console/_prompt_preview.html", {"preview": shown})
 
 

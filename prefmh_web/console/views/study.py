@@ -56,8 +56,8 @@ class ParticipantsForm(SchemaForm):
         return self.before.model_dump(mode="json") | {"study": value}
 
     def further(self, config: CampaignConfig) -> Iterator[tuple[str, str]]:
-        places = re.findall(r"\[[^\]]+\]", consent_template())
-        if left_open := [place for place in places if place in config.study.consent]:
+        blanks = re.findall(r"\[[^\]]+\]", consent_template())
+        if left_open := [each for each in blanks if each in config.study.consent]:
             yield "study.consent", f"Fill in what stands in brackets, or take it out: {', '.join(left_open)}"
 
     def choices_of(self, name: str) -> Choices:
@@ -116,7 +116,7 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
         "form": form,
         "recruiters": [each for each in RECRUITERS.values() if each.help],
         "joined": parts.count(),
-        "places": study.places,
+        "quota": study.quota,
         "placed": limits.held(campaign, study).count(),
         "spending": limits.spending_of(campaign),
         "asks_about_person": bool(study.protocol.questions),

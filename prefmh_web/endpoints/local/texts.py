@@ -136,8 +136,8 @@ def load_weights(folder: Path, device: str | None = None) -> Weights:
         ValueError: files are missing or damaged; the model has no end-of-sequence token, minds padding, or needs code
             of its own; or the device is not there.
     """
-    transformers, place = needs("transformers"), device_of(device)
-    if place.type == "cuda":
+    transformers, index = needs("transformers"), device_of(device)
+    if index.type == "cuda":
         # cuDNN makes a plan for each length of the cache, which is for each token: 20 tokens a second in place of 96,
         # and with 256 rows 4,700 in place of 19,900 (1.5 B weights in bfloat16, torch 2.11, one H100).
         torch.backends.cuda.enable_cudnn_sdp(False)
@@ -145,13 +145,13 @@ def load_weights(folder: Path, device: str | None = None) -> Weights:
     with reading("LOCAL_MODELS", folder, [""]) as variant:
         model = transformers.AutoModelForCausalLM.from_pretrained(
             folder,
-            dtype=torch.float32 if place.type == "cpu" else torch.bfloat16,
+            dtype=torch.float32 if index.type == "cpu" else torch.bfloat16,
             use_safetensors=True,
             variant=variant,
             **strict,
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **strict)
-    weights = Weights(model.to(place).requires_grad_(False), tokenizer)
+    weights = Weights(model.to(index).requires_grad_(False), tokenizer)
     check_padding(weights)
     return weights
 
@@ -234,7 +234,7 @@ class TransformersModel:
             ids = ids.to(self._weights.device)
             logits, _ = self._weights.forward(ids, torch.ones_like(ids), None, last=len(tokens))
             log_p = torch.log_softmax(logits[0].double() / self._temperature, dim=-1).cpu()
-        return math.fsum(float(log_p[place, token]) for place, token in enumerate(tokens))
+        return math.fsum(float(log_p[index, token]) for index, token in enumerate(tokens))
 
     def _row(self, rng: np.random.Generator, prompt: str, prefix: Tokens) -> _Row:
         if len(prefix) >= self.limit:
@@ -343,12 +343,12 @@ def _draw(weights: Weights, rows: Sequence[_Row], temperature: float) -> None:
         drawn = batch.draw(min(at_once, max(row.left for row in live)), temperature)
         for row, tokens in zip(live, drawn, strict=True):
             row.take(tokens, weights.ends)
-        going = [place for place, row in enumerate(live) if row.left]
+        going = [index for index, row in enumerate(live) if row.left]
         if not going:
             return
         if len(going) <= _LEAST_SHARE * len(live):
             batch.keep(going)
-            live = [live[place] for place in going]
+            live = [live[index] for index in going]
 
 
 def choose(logits: torch.Tensor, temperature: float, uniforms: torch.Tensor) -> torch.Tensor:
@@ -363,8 +363,8 @@ def choose(logits: torch.Tensor, temperature: float, uniforms: torch.Tensor) -> 
     below = (-most / temperature).add(logits, alpha=1 / temperature).exp_().cumsum_(-1)
     total = below[:, -1:]
     # A place below the total falls on a token, and on none of probability 0.
-    places = torch.minimum(uniforms.to(below.device)[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
-    tokens = torch.searchsorted(below, places, right=True)
+    indices = torch.minimum(uniforms.to(below.device)[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
+    tokens = torch.searchsorted(below, indices, right=True)
     return torch.where(torch.isfinite(total), tokens, _NO_LAW)[:, 0]
 
 
@@ -388,7 +388,7 @@ class _Batch:
             mask[row, pad : self._width] = 1
         self._new, self._mask, self._numbers = (each.to(weights.device) for each in (torch.tensor(ids), mask, numbers))
         self._drawn = torch.zeros_like(self._mask[:, self._width :])
-        self._place = torch.zeros(1, dtype=torch.long, device=weights.device)
+        self._index = torch.zeros(1, dtype=torch.long, device=weights.device)
         # Without one of ours a `Cache` of `transformers`, or what a model of another library has; None at first.
         self._cache: Any = weights.cache(mask.shape[1])
         self._layers = [] if self._cache is None else self._cache.layers
@@ -402,8 +402,8 @@ class _Batch:
         return tokens
 
     def _draw_one(self, temperature: float) -> None:
-        tokens = choose(self.logits(), temperature, self._numbers.index_select(1, self._place)[:, 0])
-        self._drawn.index_copy_(1, self._place, tokens[:, None])
+        tokens = choose(self.logits(), temperature, self._numbers.index_select(1, self._index)[:, 0])
+        self._drawn.index_copy_(1, self._index, tokens[:, None])
         self.append(tokens.clamp(min=0))
 
     def logits(self) -> torch.Tensor:
@@ -417,8 +417,8 @@ class _Batch:
         """Append one token to each row, after `logits`; shape (rows,)."""
         self._new = self._new[:, -1:]
         self._new.copy_(tokens[:, None])
-        self._mask.index_fill_(1, self._first + self._place, 1)
-        self._place += 1
+        self._mask.index_fill_(1, self._first + self._index, 1)
+        self._index += 1
         self._width += 1
 
     def keep(self, rows: Sequence[int]) -> None:

@@ -90,14 +90,14 @@ class Edits:
         made = self._cut_that_keeps(low, large, large.size - small.size)
         if made is None:
             return Ways((), ())
-        places = {bond: place for place, bond in enumerate(large.directed)}
+        indices = {bond: index for index, bond in enumerate(large.directed)}
         additions: set[Addition] = set()
         deletions: list[Deletion] = []
         for alike in large.alike(made):
             if not self.keeps(low, large, alike[0]):
                 continue
             pieces = large.pieces(alike[0])
-            deletions += [Deletion(places[cut.keep, cut.drop]) for cut in alike]
+            deletions += [Deletion(indices[cut.keep, cut.drop]) for cut in alike]
             rank, arm = small.ranks[pieces.atom], self._number[pieces.arm]
             additions |= {Addition(atom, arm) for atom in small.rooms if small.ranks[atom] == rank}
         return Ways(tuple(sorted(additions)), tuple(sorted(deletions)))

@@ -76,8 +76,8 @@ class Vocabulary:
 
     def draw(self, rng: np.random.Generator) -> Arm:
         """Draw an arm by its weight, by inversion of the distribution function."""
-        place = bisect_right(self._cumulative, rng.random())
-        return self._order[min(place, len(self._order) - 1)]
+        index = bisect_right(self._cumulative, rng.random())
+        return self._order[min(index, len(self._order) - 1)]
 
 
 def default_vocabulary() -> Vocabulary:

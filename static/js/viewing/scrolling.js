@@ -135,8 +135,8 @@ document.addEventListener("htmx:wsBeforeMessage", () => {
 document.addEventListener("htmx:wsAfterMessage", () => {
   if (read?.lease !== leaseShown()) differenceShown = -1;
   else {
-    document.querySelectorAll(SCROLLS).forEach((each, place) => {
-      const [top, left] = read.at[place] ?? [0, 0];
+    document.querySelectorAll(SCROLLS).forEach((each, index) => {
+      const [top, left] = read.at[index] ?? [0, 0];
       each.scrollTo({ top, left, behavior: "instant" });
       put.set(each, [each.scrollTop, each.scrollLeft]);
     });

@@ -34,7 +34,7 @@ def free(researcher, endpoint) -> Campaign:
 
 
 def tried(campaign: Campaign, **fields) -> None:
-    JudgeTrial.objects.create(campaign=campaign, place=0, judge={}, prompt_version="1", wanted=1, replies=1, **fields)
+    JudgeTrial.objects.create(campaign=campaign, index=0, judge={}, prompt_version="1", wanted=1, replies=1, **fields)
 
 
 def room_for(campaign: Campaign, endpoint: Endpoint) -> int:
@@ -45,7 +45,7 @@ def room_for(campaign: Campaign, endpoint: Endpoint) -> int:
 
 
 def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, free, endpoint, settings):
-    ModelUsage.objects.create(campaign=capped, place=0, requests=TAKEN)
+    ModelUsage.objects.create(campaign=capped, judge_index=0, requests=TAKEN)
     assert (room_for(capped, endpoint), room_for(free, endpoint)) == (1, 3)
     settings.MODEL_BUDGET_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
@@ -91,7 +91,7 @@ def test_under_a_cap_in_money_as_much_is_set_aside_as_the_dearest_request_so_far
     campaign = draft(researcher, by_model(), cost_cap=Decimal("0.05"))
     # At the prices above, the dearest request so far took a cent.
     dearest = {"most_tokens_in": 4_000, "most_tokens_out": 200}
-    ModelUsage.objects.create(campaign=campaign, place=0, requests=2, cost=0.02, **dearest)
+    ModelUsage.objects.create(campaign=campaign, judge_index=0, requests=2, cost=0.02, **dearest)
     found = usage.reserve(campaign, 0, endpoint, 5, lambda count: count, has_cap=True)
     assert (found.count, found.requests, found.cost) == (3, 3, pytest.approx(0.03))
 
@@ -105,7 +105,7 @@ def test_starts_that_are_being_written_count(researcher, endpoint, others, fit):
     Campaign.objects.filter(pk=campaign.pk).update(config_data=config, request_cap=3)
     campaign = Campaign.objects.get(pk=campaign.pk)
     claimed = timezone.now() + timedelta(minutes=1)
-    for place in range(1 + others):
+    for index in range(1 + others):
         voter = Voter.objects.create(campaign=campaign)
-        ChainOpening.objects.create(campaign=campaign, voter=voter, place=place, claimed_until=claimed)
+        ChainOpening.objects.create(campaign=campaign, voter=voter, index=index, claimed_until=claimed)
     assert usage.texts_that_fit(campaign, 1) == fit

@@ -56,8 +56,8 @@ def people_of(campaign: Campaign, number: int) -> list[Voter]:
     return [Voter.objects.create(campaign=campaign) for _ in range(number)]
 
 
-def places(campaign: Campaign) -> list[int]:
-    return list(campaign.chains.order_by("place").values_list("place", flat=True))
+def indices(campaign: Campaign) -> list[int]:
+    return list(campaign.chains.order_by("index").values_list("index", flat=True))
 
 
 @pytest.mark.parametrize(("most", "opened"), [(3, 3), (None, 1)])
@@ -65,16 +65,16 @@ def test_no_more_chains_open_than_the_config_allows(researcher, idle_tasks, most
     campaign = elastic(researcher, max_chains=most)
     people = people_of(campaign, 5)
     assert [leases.take(person) is not None for person in people] == [True] * opened + [False] * (5 - opened)
-    assert places(campaign) == list(range(opened))
+    assert indices(campaign) == list(range(opened))
     assert openings.seekers(campaign, [person.pk for person in people]) == set()
 
 
 def test_a_chain_that_has_room_is_voted_on_before_another_opens(researcher, idle_tasks):
     campaign = elastic(researcher, judges=[{"question": "Which?", "votes": 9}])
     assert all(leases.take(person) for person in people_of(campaign, 3))
-    taken = Counter(Lease.objects.values_list("comparison__chain__place", flat=True))
+    taken = Counter(Lease.objects.values_list("comparison__chain__index", flat=True))
     assert max(taken.values()) > 1
-    assert len(places(campaign)) == len(taken)
+    assert len(indices(campaign)) == len(taken)
 
 
 def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tasks):
@@ -87,7 +87,7 @@ def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tas
     lifecycle.resume(campaign)
     leases.answer(lease.key, first, Side.FIRST, 900)
     assert leases.take(second) is None
-    assert places(campaign) == [0]
+    assert indices(campaign) == [0]
     assert Campaign.objects.get(pk=campaign.pk).status == Campaign.Status.FINISHED
 
 
@@ -96,7 +96,7 @@ def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_
     found: list[Lease | None] = []
     all_at_once([lambda person=person: found.append(leases.take(person)) for person in people_of(campaign, 50)])
     assert (len(found), sum(lease is not None for lease in found)) == (50, 30)
-    assert places(campaign) == list(range(30))
+    assert indices(campaign) == list(range(30))
     assert_record_is_whole(campaign)
 
 
@@ -108,8 +108,8 @@ def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(res
     # A page that looks again before that wants no second chain.
     leases.take(second)
     idle_tasks()
-    assert leases.take(second).comparison.chain.place == 1
-    assert places(campaign) == [0, 1]
+    assert leases.take(second).comparison.chain.index == 1
+    assert indices(campaign) == [0, 1]
 
 
 def test_of_those_who_wait_whoever_has_a_chain_on_its_way_is_not_told_to_look_for_another(researcher):
@@ -127,7 +127,7 @@ def test_chains_that_are_being_opened_are_among_those_that_there_may_be(research
         leases.take(person)
     assert campaign.openings.count() == 1
     idle_tasks()
-    assert places(campaign) == [0, 1]
+    assert indices(campaign) == [0, 1]
 
 
 def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idle_tasks):
@@ -140,7 +140,7 @@ def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idl
     for _ in range(2):
         sweep_everything()
     assert [opening.voter for opening in campaign.openings.all()] == [second]
-    assert places(campaign) == [0, 1]
+    assert indices(campaign) == [0, 1]
     assert leases.take(third)
 
 
@@ -153,7 +153,7 @@ def finished(researcher, idle_tasks, tmp_path):
         leases.take(person)
         idle_tasks()
         leases.take(person)
-    vote_until_finished(campaign, people, {0: lambda place: (place * 7 % 5) / 2}, np.random.default_rng(5))
+    vote_until_finished(campaign, people, {0: lambda index: (index * 7 % 5) / 2}, np.random.default_rng(5))
     assert_record_is_whole(campaign)
     return export_to(campaign, tmp_path)
 
@@ -221,16 +221,16 @@ def wanted_by(campaign: Campaign, people: int) -> list[ChainOpening]:
     return [ChainOpening.objects.create(campaign=campaign, voter=each) for each in people_of(campaign, people)]
 
 
-def store_drawn(campaign: Campaign, place: int, opening: ChainOpening) -> None:
-    [position] = sampler.begin_many(plan_of(campaign), [place])
-    openings.store_start(opening, objects.starting(campaign, place, position.state))
+def store_drawn(campaign: Campaign, index: int, opening: ChainOpening) -> None:
+    [position] = sampler.begin_many(plan_of(campaign), [index])
+    openings.store_start(opening, objects.starting(campaign, index, position.state))
 
 
 def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, writer, tmp_path):
     wanted_by(campaign, 5)
     all_at_once([partial(drawing.open_wanted, campaign.pk)] * 8)
     wait_until_idle()
-    assert places(campaign) == list(range(6))
+    assert indices(campaign) == list(range(6))
     # A start and one proposal of each chain, each with a seed of its own; the first requests tested the endpoint.
     seeds = [body["seed"] for body in writer.requests if "max_tokens" in body and "prompt" in body]
     assert len(set(seeds[-10:])) == 10
@@ -247,10 +247,10 @@ def test_a_chain_whose_start_is_drawn_first_waits_for_the_number_before_it(campa
         assert (list(first), list(second)) == ([1], [2])
         store_drawn(campaign, 2, second[2])
         openings.open_drawn(campaign)
-        assert places(campaign) == [0]
+        assert indices(campaign) == [0]
         store_drawn(campaign, 1, first[1])
         openings.open_drawn(campaign)
-        assert places(campaign) == [0, 1, 2]
+        assert indices(campaign) == [0, 1, 2]
 
 
 def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_is_not(campaign, writer):
@@ -261,8 +261,8 @@ def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_i
     asked = len(writer.requests)
     sweep_everything()
     # Somebody may be at it still.
-    assert (places(campaign), len(writer.requests)) == ([0], asked)
+    assert (indices(campaign), len(writer.requests)) == ([0], asked)
     ChainOpening.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
     sweep_everything()
-    assert places(campaign) == [0, 1, 2]
-    assert [opening.chain.place for opening in campaign.openings.order_by("pk")] == [1, 2]
+    assert indices(campaign) == [0, 1, 2]
+    assert [opening.chain.index for opening in campaign.openings.order_by("pk")] == [1, 2]

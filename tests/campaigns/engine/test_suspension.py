@@ -155,7 +155,7 @@ def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(resea
     ended = Chain.objects.get(pk=step.chain_id)
     assert (ended.step, ended.ended_at is not None) == (step.step - 1, True)
     path = checked_export(campaign, tmp_path)
-    key = {"chain_index": step.chain.place, "step": step.step}
+    key = {"chain_index": step.chain.index, "step": step.step}
     assert happened(path, "step-suspended", "chain-ended") == [
         ("step-suspended", key | {"cause": "skips", "count": 1}),
         ("chain-ended", key | {"words": WHY}),
@@ -191,7 +191,7 @@ def test_a_chain_that_is_ended_while_an_export_begins_is_ended_in_it(researcher,
 
     with connection.execute_wrapper(end_first):
         found = Snapshot.now(campaign)
-    assert found.ended == {(suspended.chain.place, suspended.step)}
+    assert found.ended == {(suspended.chain.index, suspended.step)}
 
 
 def test_a_step_that_is_not_suspended_cannot_be_ended(researcher, idle_tasks):

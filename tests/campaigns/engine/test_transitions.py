@@ -97,7 +97,7 @@ def test_the_schema_refuses_what_must_never_happen(campaign, comparison, voters)
     vote = cast(comparison, campaign.judges.first(), voters[0])
     forbidden = [
         lambda: Comparison.objects.create(
-            chain=comparison.chain, chain_campaign=campaign, chain_place=comparison.chain_place,
+            chain=comparison.chain, chain_campaign=campaign, chain_index=comparison.chain_index,
             step=comparison.step + 1, current=comparison.current, proposal=comparison.proposal, log_r0=0, uniform=0.5,
         ),
         lambda: Comparison.objects.filter(pk=comparison.pk).update(verdict="accept"),
@@ -186,12 +186,12 @@ def test_a_kernel_that_fails_costs_nobody_their_vote(short_campaign, person, idl
 def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(short_campaign):
     [one] = Comparison.objects.filter(verdict=None)
     chains = Chain.objects.bulk_create(
-        Chain(campaign=short_campaign, place=place, start=one.current, head=one.current, length=40)
-        for place in range(1, 3_000)
+        Chain(campaign=short_campaign, index=index, start=one.current, head=one.current, length=40)
+        for index in range(1, 3_000)
     )
     Comparison.objects.bulk_create(
         Comparison(
-            chain=chain, chain_campaign=short_campaign, chain_place=chain.place, step=1, current=one.current,
+            chain=chain, chain_campaign=short_campaign, chain_index=chain.index, step=1, current=one.current,
             proposal=one.proposal, log_r0=0, uniform=0.5,
         )
         for chain in chains

@@ -32,12 +32,12 @@ def finish(campaign: Campaign) -> None:
     """Vote to the end. A pair is answered by its objects alone, so the order in which pairs come does not matter."""
     campaign.refresh_from_db()
     people = [Voter.objects.create(campaign=campaign, votes_cast=0) for _ in range(2)]
-    vote_until_finished(campaign, people, {0: lambda place: 1e4 * place}, np.random.default_rng(1))
+    vote_until_finished(campaign, people, {0: lambda index: 1e4 * index}, np.random.default_rng(1))
     campaign.refresh_from_db()
 
 
 def walked(campaign: Campaign) -> list[tuple[object, ...]]:
-    columns = ("chain__place", "step", "uniform", "current__place", "proposal__place", "verdict")
+    columns = ("chain__index", "step", "uniform", "current__index", "proposal__index", "verdict")
     chains = campaign.chains.all()
     return sorted(chains.exclude(comparisons=None).values_list(*(f"comparisons__{c}" for c in columns)))
 
@@ -82,7 +82,7 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
 
 
 def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
-    walk_to_the_end(short.chains.order_by("place")[0])
+    walk_to_the_end(short.chains.order_by("index")[0])
     assert sorted(chain.step for chain in short.chains.all())[0] < STEPS
     changes.extend(short, FURTHER)
     changes.extend(short, 1)

@@ -63,7 +63,7 @@ def assert_is_nowhere(seed: int, content: bytes, where: str) -> None:
 
 def all_paths(campaign: Campaign, files: list[str]) -> list[str]:
     """Return every address that there is, with what this campaign has in place of its parts."""
-    names = {"campaign_id": campaign.pk, "token": campaign.invitations.get().token, "place": 0, "side": "first"}
+    names = {"campaign_id": campaign.pk, "token": campaign.invitations.get().token, "index": 0, "side": "first"}
     names |= {"state_id": campaign.states.first().pk, "voter_id": campaign.voters.first().pk}
     names |= {"comparison_id": campaign.chains.first().comparisons.first().pk}
     several = {"filename": files, "table": ["steps", "votes", "samples"]}

@@ -21,10 +21,10 @@ W = WARM_UP["steps"]
 
 
 def decide(campaign: Campaign, only: int | None = None, until: int = W) -> None:
-    """Vote until no chain has an open pair up to this step; of one chain only if its place is given."""
+    """Vote until no chain has an open pair up to this step; of one chain only if its index is given."""
     wanted = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, step__lte=until)
     if only is not None:
-        wanted = wanted.filter(chain__place=only)
+        wanted = wanted.filter(chain__index=only)
     wait_until_idle()
     while wanted.exists():
         voter = Voter.objects.create(campaign=campaign)
@@ -32,12 +32,12 @@ def decide(campaign: Campaign, only: int | None = None, until: int = W) -> None:
         while not wanted.filter(pk=lease.comparison_id).exists():
             leases.skip(lease.key, voter)
             lease = leases.take(voter)
-        leases.answer(lease.key, voter, Side.FIRST if lease.first.place % 2 else Side.SECOND, 0)
+        leases.answer(lease.key, voter, Side.FIRST if lease.first.index % 2 else Side.SECOND, 0)
         wait_until_idle()
 
 
 def steps_of(campaign: Campaign) -> list[int]:
-    return list(campaign.chains.order_by("place").values_list("step", flat=True))
+    return list(campaign.chains.order_by("index").values_list("step", flat=True))
 
 
 def reread(campaign: Campaign) -> Campaign:
@@ -49,7 +49,7 @@ def test_no_chain_goes_past_the_warm_up_before_all_have_reached_its_end(research
     decide(campaign, only=0)
     assert steps_of(campaign)[0] == W
     # Neither a hint too many nor the sweep opens the next step.
-    [first, *_] = campaign.chains.order_by("place")
+    [first, *_] = campaign.chains.order_by("index")
     dispatch.propose(first)
     sweep_everything()
     assert not first.comparisons.filter(step__gt=W).exists()
@@ -72,8 +72,8 @@ def test_no_chain_goes_past_the_warm_up_before_all_have_reached_its_end(research
 def paused_at_its_end(researcher, idle_tasks) -> Campaign:
     """A campaign whose last step of the warm-up was decided by a vote that was out when it was paused."""
     campaign = warming_campaign(researcher)
-    for place in (0, 1):
-        decide(campaign, only=place)
+    for index in (0, 1):
+        decide(campaign, only=index)
     decide(campaign, until=W - 1)
     lease = leases.take(voter := Voter.objects.create(campaign=campaign))
     lifecycle.pause(campaign)
@@ -118,13 +118,13 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp
     with pytest.raises(lifecycle.NotPossible, match="for too long"):
         changes.end_warm_up(campaign)
     late(campaign)
-    assert [chain.place for chain in late_chains(campaign)] == [1, 2]
+    assert [chain.index for chain in late_chains(campaign)] == [1, 2]
     changes.end_warm_up(campaign)
     idle_tasks()
     campaign = reread(campaign)
     assert campaign.walk_length == 5
     # The chain that waited goes on; the late ones keep the grid up to the end of their own warm-up.
-    assert Comparison.objects.filter(chain__campaign=campaign, step=W + 1).values_list("chain__place").get() == (0,)
+    assert Comparison.objects.filter(chain__campaign=campaign, step=W + 1).values_list("chain__index").get() == (0,)
     checked_export(campaign, tmp_path)
     voted_to_the_end(campaign)
     checked_export(campaign, tmp_path)
@@ -139,20 +139,20 @@ def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(resea
     people = Voter.objects.bulk_create(Voter(campaign=campaign) for _ in range(5))
     # Each holds a pair, so for the last three a chain opens.
     first, other, *late = [leases.take(person) for person in people]
-    assert sorted(lease.comparison.chain.place for lease in late) == [2, 3, 4]
+    assert sorted(lease.comparison.chain.index for lease in late) == [2, 3, 4]
     for lease, person in zip(late, people[2:], strict=True):
         leases.answer(lease.key, person, Side.FIRST, 0)
     for lease, person in zip((first, other), people, strict=False):
         leases.skip(lease.key, person)
     idle_tasks()
-    for place in (2, 3):
-        decide(campaign, only=place)
+    for index in (2, 3):
+        decide(campaign, only=index)
     assert steps_of(campaign)[2:4] == [W, W]
-    assert not Comparison.objects.filter(chain__place__gte=2, step__gt=W).exists()
+    assert not Comparison.objects.filter(chain__index__gte=2, step__gt=W).exists()
     assert reread(campaign).walk_length is None
     # The last one has a step of the warm-up left when the choice is made.
-    for place in (0, 1):
-        decide(campaign, only=place)
+    for index in (0, 1):
+        decide(campaign, only=index)
     campaign = reread(campaign)
     assert campaign.walk_length is not None
     assert steps_of(campaign)[4] < W

@@ -58,7 +58,7 @@ def test_a_holder_that_works_for_long_keeps_its_chains(chains, eventually, monke
 def test_a_claim_ends_a_rest_that_is_over_and_nobody_claims_one_that_is_not(chains):
     Chain.objects.update(waits_because="no memory", claimed_until=timezone.now())
     Chain.objects.filter(pk=chains[0].pk).update(claimed_until=timezone.now() + timedelta(minutes=1))
-    chains = list(Chain.objects.order_by("place"))
+    chains = list(Chain.objects.order_by("index"))
     with drawing.claimed(chains, texts=1) as mine:
         assert mine == [chains[1].pk, chains[2].pk]
         assert not Chain.objects.filter(pk__in=mine).exclude(waits_because="").exists()

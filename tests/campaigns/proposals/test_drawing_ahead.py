@@ -128,7 +128,7 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
 
     eventually(is_open_after_a_sweep)
     # What whoever has died had asked for may have been answered.
-    taken = ModelUsage.objects.get(campaign=campaign, place=ModelUsage.PROPOSALS)
+    taken = ModelUsage.objects.get(campaign=campaign, judge_index=ModelUsage.PROPOSALS)
     assert taken.repeated == usage.REQUESTS_OF_A_FIRST_TEXT * texts
     dead.__exit__(None, None, None)
 
@@ -138,7 +138,7 @@ def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_
     paper.release(1000)
     started_now(campaign)
     number = sampler.state_number(0, 2, 1)
-    in_the_way = State.objects.create(campaign=campaign, place=number, content="in the way", code="in the way")
+    in_the_way = State.objects.create(campaign=campaign, index=number, content="in the way", code="in the way")
     vote(campaign)
     idle_tasks()
     chain = Chain.objects.get()
@@ -161,7 +161,7 @@ def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, pape
     kernel = {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 2, "warm_up": warm_up}
     campaign = make(endpoint, chains=2, kernel=kernel)
     started_now(campaign)
-    chain = campaign.chains.get(place=0)
+    chain = campaign.chains.get(index=0)
     while Chain.objects.get(pk=chain.pk).step < 2:
         voter = Voter.objects.create(campaign=campaign)
         lease = leases.take(voter)

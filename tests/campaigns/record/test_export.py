@@ -78,15 +78,15 @@ def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
     assert f"24 verdicts recomputed from {votes.count()} votes" in assert_replay_passes(path)
     steps = table(path, "steps.csv")
     assert [row["verdict"] for row in steps] == list(
-        Comparison.objects.order_by("chain__place", "step").values_list("verdict", flat=True)
+        Comparison.objects.order_by("chain__index", "step").values_list("verdict", flat=True)
     )
     assert [float(row["uniform"]) for row in steps] == list(
-        Comparison.objects.order_by("chain__place", "step").values_list("uniform", flat=True)
+        Comparison.objects.order_by("chain__index", "step").values_list("uniform", flat=True)
     )
     samples = table(path, "samples.csv")
     assert [(row["chain_index"], row["step"]) for row in samples] == [(c, str(n)) for c in "01" for n in range(13)]
     assert {row["chain_index"]: int(row["state_index"]) for row in samples} == {
-        str(chain.place): chain.head.place for chain in voted.chains.all()
+        str(chain.index): chain.head.index for chain in voted.chains.all()
     }
     assert len(table(path, "states.csv")) == 12
     with zipfile.ZipFile(path) as archive:
@@ -97,7 +97,7 @@ def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one
     found = Vote.objects.filter(judge__campaign=voted).select_related("comparison__current", "comparison__proposal")
     expected = {
         str(vote.key): [
-            str(vote.comparison.state_on(side, vote.proposal_side).place)
+            str(vote.comparison.state_on(side, vote.proposal_side).index)
             for side in ("first", "second", vote.chosen_side)
         ]
         for vote in found
@@ -165,7 +165,7 @@ def test_results_are_computed_of_as_many_rows_as_fit_into_memory_and_of_no_more(
 
 
 def test_a_vote_that_came_too_late_has_no_number_and_its_voter_one_of_the_campaign(voted, tmp_path):
-    late = Vote.objects.filter(comparison__step=2, comparison__chain__place=1).earliest("number")
+    late = Vote.objects.filter(comparison__step=2, comparison__chain__index=1).earliest("number")
     voter = Voter.objects.create(campaign=voted)
     late.pk, late.key, late.number, late.voter = None, uuid4(), None, voter
     late.save(force_insert=True)
@@ -292,7 +292,7 @@ def test_codes_are_changed_by_name_only(campaign, tmp_path):
     assert "SECRET99" not in everything_in(path)
 
 
-LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
+LIST = "text,source,note\n" + "".join(f"Text {index},The house,Note {index % 2}\n" for index in range(6))
 SHOWN = [{"column": "source", "label": "Source"}, {"column": "note", "label": "Note"}]
 
 
@@ -377,10 +377,10 @@ def test_of_pictures_a_line_has_the_names_of_their_files(researcher, idle_tasks,
 def painted(researcher, idle_tasks):
     """A snapshot of a campaign whose rows are those of an image model: no model runs here."""
     campaign = make_campaign(researcher, config=make_config(chains=2, steps=2))
-    for place, body in BODIES.items():
-        name = media.rendered_name(campaign.pk, str(place))
+    for index, body in BODIES.items():
+        name = media.rendered_name(campaign.pk, str(index))
         default_storage.save(name, ContentFile(body))
-        campaign.states.filter(place=place).update(weight=None, picture=name, media_type="image/png")
+        campaign.states.filter(index=index).update(weight=None, picture=name, media_type="image/png")
     return as_painted(campaign)
 
 
@@ -405,7 +405,7 @@ def test_an_archive_holds_them_beside_its_tables(painted):
         assert archive.read("pictures/0.png") == BODIES[0]
 
 
-ODD_COLUMNS = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" for place in range(6))
+ODD_COLUMNS = "text,Année,an-née,=sum\n" + "".join(f"Text {index},{index},x,=1+1\n" for index in range(6))
 
 
 def test_an_uploaded_lists_columns_stand_with_its_objects(researcher, idle_tasks, tmp_path):

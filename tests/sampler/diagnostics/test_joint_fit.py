@@ -114,8 +114,8 @@ def pairs_with_early_stops(rng, lean, pairs, by_chance):
     """Return votes on pairs of new items, N = 4, that stop at the first vote for the second item."""
     for pair in range(pairs):
         gap = rng.normal(0, 2)
-        for place in range(4):
-            second_first = rng.random() < 0.5 if by_chance else place % 2 == 0
+        for index in range(4):
+            second_first = rng.random() < 0.5 if by_chance else index % 2 == 0
             log_odds = lean + (gap if second_first else -gap)
             chose_first = bool(rng.random() < chance(log_odds))
             yield (("b", pair), ("a", pair), chose_first, pair) if second_first else (
@@ -183,7 +183,7 @@ def campaign_with_effects(rng, clusters):
 
 
 def votes_alone(choices):
-    return Choices.of((*vote[:3], place) for place, vote in enumerate(choices.rows()))
+    return Choices.of((*vote[:3], index) for index, vote in enumerate(choices.rows()))
 
 
 @pytest.fixture(scope="module")
@@ -244,14 +244,14 @@ def on_both_sides(votes):
     """Return each vote (winner, loser) twice, its winner once on either side, and each in a cluster of its own."""
     rows = list(votes)
     return Choices.of(
-        [(a, b, True, place) for place, (a, b) in enumerate(rows)]
-        + [(b, a, False, len(rows) + place) for place, (a, b) in enumerate(rows)]
+        [(a, b, True, index) for index, (a, b) in enumerate(rows)]
+        + [(b, a, False, len(rows) + index) for index, (a, b) in enumerate(rows)]
     )
 
 
 def on_sides_in_turn(votes):
     """Return each vote (winner, loser) once, its winner on either side in turn."""
-    return Choices.of((a, b, True, 0) if place % 2 else (b, a, False, 0) for place, (a, b) in enumerate(votes))
+    return Choices.of((a, b, True, 0) if index % 2 else (b, a, False, 0) for index, (a, b) in enumerate(votes))
 
 
 def test_the_scores_of_the_textbook():

@@ -35,7 +35,7 @@ def with_config(record, **changes):
 
 def sections_of(lines):
     """Return the scores of each judge's section by what they are of."""
-    starts = [place for place, line in enumerate(lines) if line.startswith("Judge")]
+    starts = [index for index, line in enumerate(lines) if line.startswith("Judge")]
     parts = [lines[one:other] for one, other in zip(starts, [*starts[1:], None], strict=True)]
     return [{found[4]: float(found[1]) for found in map(SCORE.match, part) if found} for part in parts]
 

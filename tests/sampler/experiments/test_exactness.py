@@ -257,7 +257,7 @@ REWARDS = RNG.normal(size=30)
 def log_p(writing, cut=0):
     """Return the log-probability of what stands behind a cut."""
     tokens = writing.tokens
-    return math.fsum(math.log(LAW[tokens[:place]][tokens[place]]) for place in range(cut, len(tokens)))
+    return math.fsum(math.log(LAW[tokens[:index]][tokens[index]]) for index in range(cut, len(tokens)))
 
 
 def tokens_of(writing):

@@ -136,24 +136,24 @@ CHANGES = {
 
 
 def moved(files):
-    """Return the place of the first proposal of another molecule, and its row."""
-    return next((place, row) for place, row in enumerate(rows_of(files, mars.STEPS)) if row["log_q_forward"])
+    """Return the index of the first proposal of another molecule, and its row."""
+    return next((index, row) for index, row in enumerate(rows_of(files, mars.STEPS)) if row["log_q_forward"])
 
 
 @pytest.mark.parametrize("column", CHANGES)
 def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(files, told, column):
     value, message = CHANGES[column]
-    place, row = moved(files)
+    index, row = moved(files)
     cell = {column: value or str(1 - int(row["accepted"]))}
-    changed = forged(with_rows(files, mars.STEPS, lambda rows: rows[place].update(cell)))
+    changed = forged(with_rows(files, mars.STEPS, lambda rows: rows[index].update(cell)))
     where = rf"steps\.csv, step {row['step']}, chain {row['chain_index']}"
     assert re.search(f"{where}.*{message}", told(changed))
 
 
 def test_probabilities_made_up_together_with_their_ratio_do_not_fit_the_digest(files, told):
-    place, row = moved(files)
+    index, row = moved(files)
     made_up = {name: repr(float(row[name]) - 0.5) for name in ("log_q_forward", "log_q_backward")}
-    assert re.search("digest|log_r0", told(with_rows(files, mars.STEPS, lambda rows: rows[place].update(made_up))))
+    assert re.search("digest|log_r0", told(with_rows(files, mars.STEPS, lambda rows: rows[index].update(made_up))))
 
 
 @pytest.mark.parametrize(("column", "value"), [("editor", "0" * 64), ("updates", "7"), ("loss", "0.1")])
@@ -162,8 +162,8 @@ def test_a_changed_line_of_the_editor_is_found(files, told, column, value):
 
 
 def test_an_editor_that_changes_without_an_update_is_found(files, told):
-    place = next(place for place, row in enumerate(rows_of(files, mars.EDITOR)) if row["updates"] == "0")
-    changed = with_rows(files, mars.EDITOR, lambda rows: rows[place + 1].update(editor="0" * 64))
+    index = next(index for index, row in enumerate(rows_of(files, mars.EDITOR)) if row["updates"] == "0")
+    changed = with_rows(files, mars.EDITOR, lambda rows: rows[index + 1].update(editor="0" * 64))
     assert "without an update in between" in told(forged(changed))
 
 

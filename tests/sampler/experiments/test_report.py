@@ -28,9 +28,9 @@ from tests.support.sampling import rows_in_file
 def stories(folder):
     options = ExperimentOptions.of("stories", steps=4, keep=4, prompts=16, matches=4)
     run = begin_run(folder, options)
-    places = {name: place for place, name in enumerate(options.methods)}
-    write_scores(run, ["elevated", "gothic", "dialogue"], lambda _, state: 4 + (places[state[0]] + state[4]) % 7)
-    chance = {(one, other): float(expit(places[one] - places[other])) for one in places for other in places}
+    indices = {name: index for index, name in enumerate(options.methods)}
+    write_scores(run, ["elevated", "gothic", "dialogue"], lambda _, state: 4 + (indices[state[0]] + state[4]) % 7)
+    chance = {(one, other): float(expit(indices[one] - indices[other])) for one in indices for other in indices}
     write_votes(run, lambda _, one, other, __: chance[one, other], np.random.default_rng(1))
 
 

@@ -112,7 +112,7 @@ UNKNOWN = ("{{question.__class__}}", "{{question!r}}", "{{}}", "{{first: __class
 @pytest.mark.parametrize(
     ("user", "words"),
     [
-        *((PAIR + place, f"knows no {place}") for place in (*UNKNOWN, "{{context}}")),
+        *((PAIR + index, f"knows no {index}") for index in (*UNKNOWN, "{{context}}")),
         (PAIR + "{{answer}}", "knows no {{answer}}; it may hold {{question}}, {{first}}, {{second}}"),
         ("A: {{first}} B: {{second}}", "must hold {{question}}"),
         ("{{question}} A: {{first}} B", "must hold {{second}} exactly once, and does not"),
@@ -206,4 +206,4 @@ def test_a_config_refuses_a_prompt_that_does_not_fit_it():
 def test_the_same_model_asked_in_other_words_is_another_voter():
     one, other = (sampler.parse_config(config_with(prompt)).judges[0] for prompt in (None, {"user": PAIR}))
     assert one.voters != other.voters
-    assert judges.known_places(TWO) == ["{{question}}", "{{first}}", "{{second}}"]
+    assert judges.known_placeholders(TWO) == ["{{question}}", "{{first}}", "{{second}}"]

@@ -287,13 +287,13 @@ TOLERANCE = 4.5
 
 def columns(budgets, judges):
     """Return the sides by source and place: each a vector over all steps of all chains."""
-    places = [(chain, step) for chain in range(CHAINS) for step in range(1, STEPS + 1)]
+    indices = [(chain, step) for chain in range(CHAINS) for step in range(1, STEPS + 1)]
     found = {
-        ("people", asked): [shows_proposal_first(SEED, *place, asked) for place in places]
+        ("people", asked): [shows_proposal_first(SEED, *index, asked) for index in indices]
         for asked in range(sum(budgets))
     }
     for judge in judges:
-        sides = np.array([presentations_of(SEED, *place, budgets, judge, "random") for place in places])
+        sides = np.array([presentations_of(SEED, *index, budgets, judge, "random") for index in indices])
         found |= {(f"model {judge}", slot): sides[:, slot] for slot in range(budgets[judge])}
     return {name: np.asarray(sides) for name, sides in found.items()}
 

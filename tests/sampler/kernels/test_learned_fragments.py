@@ -111,10 +111,10 @@ def test_a_ratio_of_single_paths_breaks_it(name):
 def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_law_gives(name):
     states, log_p0, q = solved(name)
     kernel, exact = kernel_of(name), log_base_ratio(log_p0, q)
-    place, found = {state: i for i, state in enumerate(states)}, np.zeros_like(q)
+    index, found = {state: i for i, state in enumerate(states)}, np.zeros_like(q)
     for i, state in enumerate(states):
         for chance, drawn in every_outcome(lambda rng, at=state: kernel.propose(rng, at)):
-            j = place[drawn.state]
+            j = index[drawn.state]
             found[i, j] += chance
             if i == j:
                 assert (drawn.log_r0, drawn.log_forward, drawn.log_backward) == (0.0, None, None)

@@ -84,10 +84,10 @@ def long_run(name, kernel, cut):
 def test_a_proposal_keeps_the_beginning_and_the_prompt():
     texts = TextsConfig(scenarios=(3,)).build()
     kernel, state = Suffix(texts, "length"), texts.start(stream(2, 0, 0, Purpose.START), 0)
-    for place in range(len(state.tokens)):
-        rng = Scripted((place + 0.5) / len(state.tokens), *[0.37] * texts.model.limit)
+    for index in range(len(state.tokens)):
+        rng = Scripted((index + 0.5) / len(state.tokens), *[0.37] * texts.model.limit)
         proposal = kernel.propose(rng, state).state
-        assert proposal.tokens[:place] == state.tokens[:place]
+        assert proposal.tokens[:index] == state.tokens[:index]
         assert proposal.prompt == state.prompt
 
 

@@ -34,8 +34,8 @@ class Space:
     def __init__(self, states, log_p0, first, second) -> None:
         self.states, self.first, self.second = states, first, second
         self.log_p0 = log_p0 - np.log(np.exp(log_p0).sum())
-        place = np.arange(len(states))
-        self.scores = np.stack([np.sin(1 + 2 * place), 0.8 * np.cos(3 * place)])
+        index = np.arange(len(states))
+        self.scores = np.stack([np.sin(1 + 2 * index), 0.8 * np.cos(3 * index)])
 
     def law(self, kernel):
         """Return q(x'|x) of the kernel's own draws, shape (n, n)."""

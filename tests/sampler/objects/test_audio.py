@@ -128,8 +128,8 @@ def test_a_recording_that_is_cut_off_anywhere_is_refused_or_shorter(kind):
     """Nothing but a refusal with a reason may come of it, whatever libsndfile makes of the rest."""
     whole = recording(kind=kind)
     rng = np.random.default_rng(20)
-    for place, cut in enumerate(rng.integers(1, len(whole), 30)):
-        for name, broken in {f"cut{place}": whole[:cut], f"torn{place}": whole[:cut] + bytes(40) + whole[cut:]}.items():
+    for index, cut in enumerate(rng.integers(1, len(whole), 30)):
+        for name, broken in {f"cut{index}": whole[:cut], f"torn{index}": whole[:cut] + bytes(40) + whole[cut:]}.items():
             reading = read("audio", archive(TWO | {name: broken}))
             assert len(reading.items) + len(reading.refusals) == 3
             for item in reading.items:

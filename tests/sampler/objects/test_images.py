@@ -239,7 +239,7 @@ def test_what_is_no_zip_is_refused(data):
     ids=["relative", "full"],
 )
 def test_weights_may_stand_in_the_zipped_folder(names):
-    weights = "file,weight\n" + "".join(f"{name},{place}\n" for place, name in enumerate(names, start=2))
+    weights = "file,weight\n" + "".join(f"{name},{index}\n" for index, name in enumerate(names, start=2))
     files = {f"pics/{name}": content for name, content in TWO.items()} | {
         "pics/more/c.png": picture("green"), "pics/more/d.png": picture("black"),
         "pics/weights.csv": weights.encode(), "__MACOSX/pics/._weights.csv": b"x",

@@ -266,11 +266,11 @@ def test_a_changed_record_that_is_hashed_again_is_refused_by_file_and_row(record
     tampering = SEEN[name]
     changed = hashed(tampering.change(records(tampering.name)))
     found = sampler.verify(write(changed, tmp_path / "changed.zip"))
-    places = [(each.file, each.row) for each in found.differs]
+    indices = [(each.file, each.row) for each in found.differs]
     if tampering.row is None:
-        assert tampering.file in {file for file, _ in places}, places
+        assert tampering.file in {file for file, _ in indices}, indices
     else:
-        assert (tampering.file, tampering.row) in places
+        assert (tampering.file, tampering.row) in indices
     assert not any("manifest" in each.message for each in found.differs)
 
 
@@ -316,8 +316,8 @@ def damaged() -> bytes:
 def with_a_smaller_size_than_it_has() -> bytes:
     content = packed([("campaign.json", b" " * MEGABYTE)])
     for signature, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
-        place = content.index(signature) + at
-        content = content[:place] + struct.pack("<L", 10) + content[place + 4 :]
+        index = content.index(signature) + at
+        content = content[:index] + struct.pack("<L", 10) + content[index + 4 :]
     return content
 
 

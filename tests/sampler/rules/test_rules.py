@@ -207,8 +207,8 @@ def cautious(log_r0, votes, budgets):
 
 def thinned(log_r0, votes, budgets):
     """The N-vote rule, then a coin that depends on the unordered pair."""
-    places = np.arange(len(LOPSIDED))
-    coin = 0.3 + 0.6 * np.cos(places[:, None] + places[None, :]) ** 2
+    indices = np.arange(len(LOPSIDED))
+    coin = 0.3 + 0.6 * np.cos(indices[:, None] + indices[None, :]) ** 2
     return coin * np.minimum(1, ratio(log_r0, votes, budgets))
 
 

@@ -75,7 +75,7 @@ def test_a_config_says_which_columns_are_shown():
         [{"column": "", "label": "a"}], [{"column": "a", "label": ""}], [{"column": "a", "label": "two\nlines"}],
         [{"column": "a", "label": "x"}, {"column": "A", "label": "y"}],
         [{"column": "a", "label": "x"}, {"column": "b", "label": "x"}],
-        [{"column": f"c{place}", "label": f"l{place}"} for place in range(11)],
+        [{"column": f"c{index}", "label": f"l{index}"} for index in range(11)],
     ],
     ids=["no column", "no label", "lines", "a column twice", "a label twice", "too many"],
 )  # fmt: skip

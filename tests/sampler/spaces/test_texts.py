@@ -92,19 +92,19 @@ def ways(grammar, prompt, text):
 
     # In how many ways: up to where the text has been read, and whether the next letter is to be a capital.
     @cache
-    def of_part(part, place, capital):
+    def of_part(part, index, capital):
         if isinstance(part, str):
             literal = part[:1].upper() + part[1:] if capital else part
-            return Counter({(place + len(literal), False): 1} if text.startswith(literal, place) else {})
+            return Counter({(index + len(literal), False): 1} if text.startswith(literal, index) else {})
         if isinstance(part, _Name):
-            return of_part(rulebook[part.name], place, capital or part.capital)
+            return of_part(rulebook[part.name], index, capital or part.capital)
         reached = Counter()
         for parts in part.alternatives:
-            reached.update(of_parts(parts, place, capital))
+            reached.update(of_parts(parts, index, capital))
         return reached
 
-    def of_parts(parts, place, capital):
-        reached = Counter({(place, capital): 1})
+    def of_parts(parts, index, capital):
+        reached = Counter({(index, capital): 1})
         for part in parts:
             onwards = Counter()
             for (begun, pending), found in reached.items():
@@ -114,7 +114,7 @@ def ways(grammar, prompt, text):
         return reached
 
     reached = of_part(rulebook["story"], 0, False)
-    return sum(found for (place, _), found in reached.items() if place == len(text))
+    return sum(found for (index, _), found in reached.items() if index == len(text))
 
 
 def test_different_tokens_are_different_texts():
