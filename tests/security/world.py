@@ -120,7 +120,7 @@ def build() -> World:
     sample = {"content": "CCO", "code": "", "media_type": "", "columns": {}, "index": 0, "picture": ""}
     tried = JudgeTrial.objects.create(
         campaign=campaign,
-        index=0,
+        judge_index=0,
         judge={},
         prompt_version="0" * 8,
         wanted=1,
@@ -130,11 +130,11 @@ def build() -> World:
     )
     voter = Client()
     voter.post(campaign.invitations.get().get_absolute_url())
-    voter = admission.voter_in(voter.session, campaign.pk)
-    answered = leases.take(voter)
-    leases.answer(answered.key, voter, Side.FIRST, 700)
+    person = admission.voter_in(voter.session, campaign.pk)
+    answered = leases.take(person)
+    leases.answer(answered.key, person, Side.FIRST, 700)
     wait_until_idle()
-    pair = leases.take(voter)
+    pair = leases.take(person)
     return World(victim, colleague, bystander, manager, campaign, draft, watched, voter, pair, answered.key, tried)
 
 

@@ -64,7 +64,7 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
 
 def _to(campaign: Campaign, page: str, further: Mapping[str, Any]) -> HttpResponse:
     page = page or ("campaign" if campaign.is_draft else "edit")
-    return redirect(f"console:{page}", campaign.pk, *([further["voter"]] if "voter" in further else []))
+    return redirect(f"console:{page}", campaign.pk, *([further["voter_number"]] if "voter_number" in further else []))
 
 
 def campaign_page(
