@@ -275,11 +275,11 @@ def _accepted_plainly(ratio: FloatArray, factor: FloatArray) -> FloatArray:
     return np.where(np.abs(ratio) <= EXP_IS_SAFE, np.minimum(1.0, plain), logarithmic)
 
 
-# With so many votes in all, no term of the law as it is written overflows or loses digits that matter.
+# With so many votes in all, no term of the distribution as it is written overflows or loses digits that matter.
 PLAIN_VOTES: Final = 500
 
 
-def law_of_tallies(chance: FloatArray, budgets: Sequence[int]) -> Callable[[Sequence[int]], FloatArray]:
+def distribution_of_tallies(chance: FloatArray, budgets: Sequence[int]) -> Callable[[Sequence[int]], FloatArray]:
     """Return the function of a tally K, length m, that gives prod_i P(K_i), shape (...).
 
     Args:
@@ -295,11 +295,11 @@ def law_of_tallies(chance: FloatArray, budgets: Sequence[int]) -> Callable[[Sequ
             return np.asarray(ways * np.prod(chance**counts * (1 - chance) ** (limits - counts), axis=-1))
 
         return as_written
-    tables = [binomial_law(np.arange(n + 1), n, chance[..., i, None]) for i, n in enumerate(budgets)]
+    tables = [binomial_distribution(np.arange(n + 1), n, chance[..., i, None]) for i, n in enumerate(budgets)]
     return lambda votes: np.asarray(math.prod(table[..., k] for table, k in zip(tables, votes, strict=True)))
 
 
-def binomial_law(votes: npt.ArrayLike, budget: int, chance: npt.ArrayLike) -> FloatArray:
+def binomial_distribution(votes: npt.ArrayLike, budget: int, chance: npt.ArrayLike) -> FloatArray:
     """Return P(K) for one judge; `votes` (0 to N) and `chance` broadcast."""
     # Not with the module: it takes a second, and few come here.
     from scipy.stats import binom
@@ -332,10 +332,10 @@ def average_over_votes(
         budgets: N_i, length m.
     """
     chance = judges_last(preference, budgets)
-    law = law_of_tallies(chance, budgets)
+    distribution = distribution_of_tallies(chance, budgets)
     mean: FloatArray = np.zeros(chance.shape[:-1])
     for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
-        mean = mean + law(tally) * acceptance(np.array(tally, dtype=np.int64))
+        mean = mean + distribution(tally) * acceptance(np.array(tally, dtype=np.int64))
     return mean
 
 
@@ -371,10 +371,10 @@ def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) ->
 def _joined(outcomes: dict[Fraction, FloatArray], budget: int, chance: FloatArray) -> dict[Fraction, FloatArray]:
     """Return the outcomes with one more judge. K = 0 is left out: its acceptance is 0."""
     found: dict[Fraction, FloatArray] = {}
-    law = binomial_law(np.arange(1, budget + 1), budget, chance[..., None])
+    distribution = binomial_distribution(np.arange(1, budget + 1), budget, chance[..., None])
     for (value, so_far), votes in itertools.product(outcomes.items(), range(1, budget + 1)):
         product = value * Fraction(votes, budget - votes + 1)
-        found[product] = found.get(product, 0.0) + so_far * law[..., votes - 1]
+        found[product] = found.get(product, 0.0) + so_far * distribution[..., votes - 1]
         if len(found) * max(1, chance.size) > _MOST_OUTCOMES:
             raise ValueError("budgets leave too many different outcomes to average over")
     return found

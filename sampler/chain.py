@@ -83,7 +83,7 @@ class Proposal(Generic[State]):
 
 
 class Kernel(Protocol[State]):
-    """A proposal law q(x'|x) that knows its own base ratio against p0.
+    """A proposal distribution q(x'|x) that knows its own base ratio against p0.
 
     A kernel may have a method `propose_batch`, which draws for many chains at once; a method `walk`, which takes many
     steps at once (`after_steps`); and a property `is_cheap` (`Plan.is_cheap_at`).
@@ -95,7 +95,7 @@ class Kernel(Protocol[State]):
 
 
 class StartingSpace(Protocol[Started_co]):
-    """A space, as far as a step needs it: a law for the first state of a chain. All of it: `Space`."""
+    """A space, as far as a step needs it: a distribution for the first state of a chain. All of it: `Space`."""
 
     def start(self, rng: np.random.Generator, chain: int) -> Started_co:
         """Draw x^(0) of chain number `chain`."""
@@ -108,7 +108,7 @@ Tokens = tuple[int, ...]
 
 @runtime_checkable
 class Space(Protocol[State]):
-    """The objects X with their base law p0, as far as the record and the pages need them.
+    """The objects X with their base distribution p0, as far as the record and the pages need them.
 
     A state is hashable and compares by value. The record keeps two texts of it: `encode`, from which `decode` makes
     the very same state again, and `content`, what a person reads or what names it. To add a space: copy one of the
@@ -232,7 +232,7 @@ class Tally:
 
 
 def begin(plan: Plan[State], chain: int) -> Position[State]:
-    """Return where chain number `chain` starts: x^(0), drawn from the space's start law."""
+    """Return where chain number `chain` starts: x^(0), drawn from the space's start distribution."""
     return Position(chain, 0, plan.space.start(stream(plan.seed, chain, 0, Purpose.START), chain))
 
 
@@ -299,8 +299,8 @@ def propose_many(
 def after_steps(kernel: Kernel[State], rng: np.random.Generator, state: State, steps: int) -> State:
     """Return the state after `steps` steps of the kernel's chain without judges, which is reversible for p0.
 
-    It accepts with min(1, r0). A kernel's own `walk(rng, state, steps)` does the same in one go: its law must be that
-    of the steps taken one by one; the random numbers may differ.
+    It accepts with min(1, r0). A kernel's own `walk(rng, state, steps)` does the same in one go: its distribution must
+    be that of the steps taken one by one; the random numbers may differ.
     """
     at_once: Callable[[np.random.Generator, State, int], State] | None = getattr(kernel, "walk", None)
     if at_once is not None:

@@ -23,7 +23,7 @@ from sampler.kernels.mixture import ComponentConfig, MixtureConfig
 from sampler.kernels.walk import WalkConfig
 from sampler.kernels.warm_up import WarmUp
 from sampler.objects import property_names
-from sampler.rules import RuleConfig, target_law
+from sampler.rules import RuleConfig, target_distribution
 from sampler.rules.n_vote import NVoteConfig
 from sampler.spaces import Generated, SpaceConfig
 from sampler.spaces.catalog import Catalog, CatalogConfig, ContextColumn
@@ -65,7 +65,7 @@ class ChainConfig(Sparse):
 
     With `max_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
     `burn_in` is how many of the first steps are left out of the samples to analyse. `target` says in plain text which
-    law the chains sample (`sampler.rules`), for whoever reads the record; it follows from the rest, and where
+    distribution the chains sample (`sampler.rules`), for whoever reads the record; it follows from the rest, and where
     it is given it must be right.
     """
 
@@ -129,9 +129,9 @@ class ChainConfig(Sparse):
     target: str | None = Field(default=None, json_schema_extra=ui(widget="none"))
 
     @property
-    def law(self) -> str:
-        """The law that the chains sample, in plain text. It names nobody."""
-        return target_law(unnamed(self.judges), self.rule, self.components)
+    def target_distribution(self) -> str:
+        """The distribution that the chains sample, in plain text. It names nobody."""
+        return target_distribution(unnamed(self.judges), self.rule, self.components)
 
     @property
     def generates(self) -> bool:
@@ -195,7 +195,7 @@ class ChainConfig(Sparse):
         return "warm-up" if step <= self.warm_up.steps else "burn-in"
 
     def target_of(self, chain: int) -> str:
-        """Return what tells the law that a chain samples from those of others: its prompt; empty where all are one."""
+        """Return the prompt that tells a chain's distribution from those of others; empty where all are one."""
         prompts = self.space.prompts if isinstance(self.space, TextsConfig | ServedTextsConfig) else ("",)
         return prompts[chain % len(prompts)]
 
@@ -216,7 +216,7 @@ class ChainConfig(Sparse):
 
     @property
     def left_out(self) -> int:
-        """How many of the first steps of each chain say more about its start than about the law."""
+        """How many of the first steps of each chain say more about its start than about the distribution."""
         warm_up = 0 if self.warm_up is None else self.warm_up.steps + self.warm_up.burn_in
         return max(self.burn_in, warm_up)
 
@@ -349,8 +349,11 @@ def _validation_errors(config: ChainConfig) -> Iterator[tuple[str, str]]:
     if any(map(template_of, sources)):
         yield from template_errors(sources, config.fitting)
     yield from rule.unbalanced(config.judges)
-    if config.target not in (None, config.law):
-        yield "target", f"judges and rule sample another distribution: write “{config.law}”, or leave it out"
+    if config.target not in (None, config.target_distribution):
+        yield (
+            "target",
+            f"judges and rule sample another distribution: write “{config.target_distribution}”, or leave it out",
+        )
 
 
 def _max_chains_errors(config: ChainConfig, most: int) -> Iterator[str]:

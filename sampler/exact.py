@@ -1,8 +1,11 @@
-"""Finite chains worked out exactly: transition matrices, stationary laws, mixing, and what a sample costs in votes.
+"""Finite chains worked out exactly: transition matrices, stationary distributions, mixing, and what a sample costs in
+votes.
 
-And the distance of a law, or of a chain's visits, to a known one: total variation, TV(p, q) = 1/2 sum_x |p(x) - q(x)|.
+And the distance of a distribution, or of a chain's visits, to a known one: total variation, TV(p, q) = 1/2 sum_x |p(x)
+- q(x)|.
 
-Shapes: n states, m judges. A transition matrix P has one row per state and each row sums to 1; laws have shape (n,).
+Shapes: n states, m judges. A transition matrix P has one row per state and each row sums to 1; distributions have shape
+    (n,).
 
 What a campaign will take, in closed form, before it starts: votes, hours, people and money.
 
@@ -33,9 +36,9 @@ Matrix = npt.NDArray[np.float64]
 
 def target(log_p0: npt.ArrayLike, scores: npt.ArrayLike) -> Matrix:
     """Return pi(x) = p0(x) exp(sum_i s_i(x)), normalised (equations 4, 10), shape (n,); `scores` has shape (m, n)."""
-    log_law = np.asarray(log_p0) + np.sum(scores, axis=0)
-    law = np.exp(log_law - log_law.max())
-    return np.asarray(law / law.sum())
+    log_distribution = np.asarray(log_p0) + np.sum(scores, axis=0)
+    distribution = np.exp(log_distribution - log_distribution.max())
+    return np.asarray(distribution / distribution.sum())
 
 
 def preferences(scores: npt.ArrayLike) -> Matrix:
@@ -46,12 +49,12 @@ def preferences(scores: npt.ArrayLike) -> Matrix:
 
 def log_base_ratio(log_p0: npt.ArrayLike, q: npt.ArrayLike) -> Matrix:
     """Return log p0(x') q(x|x') / (p0(x) q(x'|x)) at [x, x'], shape (n, n); minus infinity where either q is 0."""
-    log_law = np.asarray(log_p0, dtype=np.float64)
+    log_distribution = np.asarray(log_p0, dtype=np.float64)
     with np.errstate(divide="ignore"):
         log_q = np.log(np.asarray(q, dtype=np.float64))
     possible = np.isfinite(log_q)
     back = np.where(possible, log_q.T, -np.inf)
-    return np.asarray(back - np.where(possible, log_q, 0.0) + log_law[None, :] - log_law[:, None])
+    return np.asarray(back - np.where(possible, log_q, 0.0) + log_distribution[None, :] - log_distribution[:, None])
 
 
 def transitions_of(q: npt.ArrayLike, acceptance: npt.ArrayLike) -> Matrix:
@@ -69,7 +72,8 @@ def transition_matrix(
     rule: JudgeRule,
     log_r0: npt.ArrayLike | None = None,
 ) -> Matrix:
-    """Return the exact chain of proposal law q and Bradley-Terry judges, their votes averaged out, shape (n, n).
+    """Return the exact chain of proposal distribution q and Bradley-Terry judges, their votes averaged out, shape (n,
+    n).
 
     Args:
         log_p0: shape (n,).
@@ -83,11 +87,11 @@ def transition_matrix(
 
 
 def stationary(transitions: Matrix) -> Matrix:
-    """Return the law that an irreducible chain leaves unchanged, shape (n,)."""
+    """Return the distribution that an irreducible chain leaves unchanged, shape (n,)."""
     states = len(transitions)
     system = np.vstack([transitions.T - np.eye(states), np.ones(states)])
-    law: Matrix = np.linalg.lstsq(system, np.eye(states + 1)[states], rcond=None)[0]
-    return law
+    distribution: Matrix = np.linalg.lstsq(system, np.eye(states + 1)[states], rcond=None)[0]
+    return distribution
 
 
 def spectral_gap(transitions: Matrix) -> float:
@@ -96,26 +100,26 @@ def spectral_gap(transitions: Matrix) -> float:
     return float(1 - sizes[-2])
 
 
-def visit_covariance(transitions: Matrix, law: Matrix) -> Matrix:
+def visit_covariance(transitions: Matrix, distribution: Matrix) -> Matrix:
     """Return the limit of T times the covariance of visit frequencies over T steps, shape (n, n).
 
     Kemeny and Snell, Finite Markov Chains (1960), chapter IV: with the fundamental matrix Z = (I - P + 1 pi)^-1,
     Sigma = D Z + (D Z)^T - D - pi^T pi, where D = diag(pi). Its rank is n - 1: frequencies sum to 1.
     """
-    diagonal = np.diag(law)
-    fundamental = np.linalg.inv(np.eye(len(law)) - transitions + law[None, :])
+    diagonal = np.diag(distribution)
+    fundamental = np.linalg.inv(np.eye(len(distribution)) - transitions + distribution[None, :])
     flow = diagonal @ fundamental
-    return np.asarray(flow + flow.T - diagonal - np.outer(law, law))
+    return np.asarray(flow + flow.T - diagonal - np.outer(distribution, distribution))
 
 
-def autocorrelation_time(transitions: Matrix, law: Matrix, function: npt.ArrayLike) -> Matrix | np.float64:
+def autocorrelation_time(transitions: Matrix, distribution: Matrix, function: npt.ArrayLike) -> Matrix | np.float64:
     """Return tau = 1 + 2 sum_t corr(f(X_0), f(X_t)) in steps: T steps are worth T / tau independent draws of f.
 
     It is f^T Sigma f / Var_pi f with Sigma = `visit_covariance`; below 1 when the chain is antithetic.
 
     Args:
         transitions: shape (n, n).
-        law: the stationary law, shape (n,).
+        distribution: the stationary distribution, shape (n,).
         function: f at each state, shape (..., n).
 
     Returns:
@@ -125,11 +129,11 @@ def autocorrelation_time(transitions: Matrix, law: Matrix, function: npt.ArrayLi
         ValueError: f is constant.
     """
     values = np.asarray(function, dtype=np.float64)
-    centred = values - np.sum(values * law, axis=-1, keepdims=True)
-    variance = np.sum(centred**2 * law, axis=-1)
+    centred = values - np.sum(values * distribution, axis=-1, keepdims=True)
+    variance = np.sum(centred**2 * distribution, axis=-1)
     if np.any(variance <= 1e-24 * np.max(np.abs(values), axis=-1) ** 2):
         raise ValueError("function must not be constant")
-    asymptotic = np.sum((centred @ visit_covariance(transitions, law)) * centred, axis=-1)
+    asymptotic = np.sum((centred @ visit_covariance(transitions, distribution)) * centred, axis=-1)
     return np.asarray(asymptotic / variance)[()]
 
 
@@ -196,8 +200,8 @@ def votes_per_step(
         log_p0, q, scores, rule, log_r0: as in `transition_matrix`.
     """
     proposals = np.asarray(q, dtype=np.float64)
-    law = target(log_p0, scores)
-    asked = law[:, None] * proposals * ~np.eye(len(law), dtype=np.bool_)
+    distribution = target(log_p0, scores)
+    asked = distribution[:, None] * proposals * ~np.eye(len(distribution), dtype=np.bool_)
     if not early_stopping:
         return float(asked.sum() * sum(rule.budgets))
     ratio = log_base_ratio(log_p0, proposals) if log_r0 is None else np.asarray(log_r0, dtype=np.float64)
@@ -226,24 +230,28 @@ def votes_per_effective_sample(
 
 
 def total_variation(first: npt.ArrayLike, second: npt.ArrayLike) -> Matrix | np.float64:
-    """Return TV between laws on n states along the last axis, shape (...) for inputs of shape (..., n).
+    """Return TV between distributions on n states along the last axis, shape (...) for inputs of shape (..., n).
 
     Raises:
-        ValueError: an input is no law, or the two have different numbers of states.
+        ValueError: an input is no distribution, or the two have different numbers of states.
     """
-    p, q = _checked_laws("first", first), _checked_laws("second", second)
+    p, q = _checked_distributions("first", first), _checked_distributions("second", second)
     if p.shape[-1] != q.shape[-1]:
         raise ValueError(f"first has {p.shape[-1]} states, second has {q.shape[-1]}")
     distance: Matrix = 0.5 * np.abs(p - q).sum(axis=-1)
     return distance[()]
 
 
-def _checked_laws(name: str, values: npt.ArrayLike) -> Matrix:
-    law = np.asarray(values, dtype=np.float64)
+def _checked_distributions(name: str, values: npt.ArrayLike) -> Matrix:
+    distribution = np.asarray(values, dtype=np.float64)
     # NaN fails both comparisons.
-    if law.ndim < 1 or not np.all(law >= 0) or not np.all(np.abs(law.sum(axis=-1) - 1) <= 1e-9):
+    if (
+        distribution.ndim < 1
+        or not np.all(distribution >= 0)
+        or not np.all(np.abs(distribution.sum(axis=-1) - 1) <= 1e-9)
+    ):
         raise ValueError(f"{name} must be probabilities that sum to 1")
-    return law
+    return distribution
 
 
 SECONDS_A_VOTE: Final = 10.0

@@ -60,12 +60,12 @@ WITH_SERVERS = (
     "tests/transport/test_postgresql.py",
 )
 # Whole studies with thousands of votes, and what is drawn a thousand times or enumerated: minutes of computing, left to
-# `--laws` in the same way.
+# `--statistics` in the same way.
 WITH_STUDIES = (
-    "tests/laws/",
+    "tests/statistics/",
     "tests/endpoints/test_judging.py",
     "tests/endpoints/test_truth.py",
-    "tests/flows/test_judges_law.py",
+    "tests/flows/test_judges_distribution.py",
     "tests/flows/test_warm_up.py",
     "tests/sampler/diagnostics/test_found.py",
     "tests/sampler/diagnostics/test_joint_fit.py",
@@ -80,7 +80,7 @@ WITH_STUDIES = (
 )
 # The voting page in Chromium, which CI runs where it is hardest: on separate processes.
 WITH_PROCESSES = ("tests/flows/test_browser.py",)
-LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES, "processes": WITH_PROCESSES}
+LEFT_OUT = {"servers": WITH_SERVERS, "statistics": WITH_STUDIES, "processes": WITH_PROCESSES}
 # About the one-process mode itself.
 EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_processes.py")
 
@@ -91,7 +91,7 @@ def pytest_addoption(parser) -> None:
     told = "run the tests that start servers of their own, and no others"
     parser.addoption("--servers", action="store_true", default=None, help=told)
     told = "run the statistical tests and those that enumerate, whole studies among them, and no others"
-    parser.addoption("--laws", action="store_true", default=None, help=told)
+    parser.addoption("--statistics", action="store_true", default=None, help=told)
 
 
 def pytest_configure(config) -> None:

@@ -155,7 +155,7 @@ class Board:
             ("Rule", in_words(config.rule)),
             ("Questions", "\n".join(questions)),
             ("Panel", f"{len(config.panelists)} people, one answer of each" if config.panelists else ""),
-            ("The chains sample", self.campaign.config.law.replace("; ", "\n")),
+            ("The chains sample", self.campaign.config.target_distribution.replace("; ", "\n")),
             ("Chains", f"{chains}, {config.steps:,} step{'' if config.steps == 1 else 's'} each"),
             ("Burn-in, in steps", str(config.burn_in or "")),
             ("Language of the voters' pages", str(dict(settings.LANGUAGES).get(config.language, config.language))),

@@ -240,8 +240,8 @@ def histogram(name: str, samples: npt.ArrayLike, draws: npt.ArrayLike = ()) -> P
 def rank_overlay(name: str, ranks: Chains) -> Plot:
     """Return how the ranks of each chain's draws among all draws are spread, an outline for each chain.
 
-    Chains that sample one law have outlines around the level line, where each bin has an equal share (Vehtari et al.
-    2021, section 4.4).
+    Chains that sample one distribution have outlines around the level line, where each bin has an equal share (Vehtari
+    et al. 2021, section 4.4).
 
     Args:
         name: of the number.

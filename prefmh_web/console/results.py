@@ -109,7 +109,7 @@ def software() -> str:
 def paragraph(campaign: Campaign, figures: dict[str, Any]) -> str:
     """Return the methods paragraph of a started campaign."""
     config = started_campaign(campaign).config
-    law, _, letters = campaign.config.law.partition("; ")
+    distribution, _, letters = campaign.config.target_distribution.partition("; ")
     questions = _questions(campaign, config)
     context = {
         "campaign": campaign,
@@ -122,9 +122,9 @@ def paragraph(campaign: Campaign, figures: dict[str, Any]) -> str:
         "questions": questions,
         "has_orders": any(is_in_each_order for *_, is_in_each_order in questions),
         "rule": in_words(config.rule),
-        "law": law,
+        "distribution": distribution,
         "letters": letters,
-        "is_law_known": not law.startswith("not known"),
+        "is_distribution_known": not distribution.startswith("not known"),
         "given": _given(config, figures),
     }
     return " ".join(render_to_string("console/methods.txt", context).split())

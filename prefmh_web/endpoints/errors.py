@@ -98,7 +98,7 @@ class NoDistribution(Unable):
     """The log-probabilities of this reply are no distribution over the first token of an answer.
 
     The reply fails: neither they nor its token are ever counted. Which token it is may be why they are wrong, so a vote
-    by it would have another law. Another reply may be asked for.
+    by it would have another distribution. Another reply may be asked for.
     """
 
 

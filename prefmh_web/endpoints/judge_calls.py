@@ -144,7 +144,7 @@ async def votes(
     """Ask for one vote under each of these presentations; each an independent sample.
 
     With `uniforms`, p is asked for once under each presentation that occurs, and the votes are drawn from it. They have
-    the law of sampled votes (`sampler.judges.replies` says under which assumptions). A server tells the
+    the distribution of sampled votes (`sampler.judges.replies` says under which assumptions). A server tells the
     log-probabilities of its twenty likeliest tokens; where a label is not among them, p is not known, but the model can
     still be asked for its vote. Which way is taken is settled before any vote under the presentation is drawn, by the
     log-probabilities alone, so it cannot depend on an answer.
@@ -229,8 +229,8 @@ async def _drawn(
 ) -> Answers:
     """Ask for p under each presentation that occurs, and draw the votes from it.
 
-    A reply whose log-probabilities are no distribution is not counted, nor is its token: that would have another law.
-    It is asked for once more; if that fails too, p is not told.
+    A reply whose log-probabilities are no distribution is not counted, nor is its token: that would have another
+    distribution. It is asked for once more; if that fails too, p is not told.
     """
     wanted, sound = sorted(set(order.values()) - set(known)), list[bool]()
     jobs = [_preference(pair, first, confines(endpoint), sound) for first in wanted]

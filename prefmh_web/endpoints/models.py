@@ -58,11 +58,12 @@ class Endpoint(models.Model):
     can_token_ids = models.BooleanField(null=True, editable=False)
     can_images = models.BooleanField(null=True, editable=False)
     can_vary = models.BooleanField(null=True, editable=False)
-    # What *Test* saw of its law (`truth.py`): whether it samples plainly, null where that is not tested, and why.
+    # What *Test* saw of its distribution (`truth.py`): whether it samples plainly, null where that is not tested, and
+    # why.
     samples_plainly = models.BooleanField(null=True, editable=False)
     sampling_words = models.CharField(max_length=300, blank=True, editable=False)
     context_tokens = models.PositiveIntegerField(null=True, editable=False)
-    # What *Test* saw of each ability and of the law; empty until all of that was tried.
+    # What *Test* saw of each ability and of the distribution; empty until all of that was tried.
     profile = models.JSONField(default=dict, blank=True, editable=False)
 
     # The circuit: closed while `open_until` is null; see `limits.py`.

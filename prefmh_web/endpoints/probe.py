@@ -1,4 +1,5 @@
-"""*Test* of an endpoint: what kind of server it is, what it can do, seen by trying it, and the law of its replies.
+"""*Test* of an endpoint: what kind of server it is, what it can do, seen by trying it, and the distribution of its
+replies.
 
     listed             the models that a server has, for a form that is being filled in
     most               how many requests a test makes at most, and what they cost at most, told before
@@ -7,7 +8,7 @@
     probe              kind and abilities; what was seen is kept with the endpoint, null where it was not tried
     examine            all that Start needs to know of a judge's endpoint before a campaign relies on it
     examine_writer     the same of one that writes texts
-    test_law           the law again, with the pairs of a campaign, where Start is at it
+    test_distribution           the distribution again, with the pairs of a campaign, where Start is at it
 
 The abilities:
 
@@ -17,7 +18,7 @@ The abilities:
     token ids           a chat becomes ids, ids go in and come out, at plain temperature sampling, and become a text
     images              a picture changes how many tokens the server reads, and what is in it does not
 
-The kind is found out first, from what each kind of server has and the others have not. The law is `truth.py`.
+The kind is found out first, from what each kind of server has and the others have not. The distribution is `truth.py`.
 
 One test of an endpoint at a time. A test is not taken up in the middle: what it compares was asked in one go. So a test
 whose worker died is begun again by whoever wants it, and nobody pays for requests that they do not know of.
@@ -25,7 +26,7 @@ whose worker died is begun again by whoever wants it, and nobody pays for reques
 The report of a test that is done:
 
     failure    why the server did not pass, else empty
-    untried    why its law was not tried to the end, else empty
+    untried    why its distribution was not tried to the end, else empty
     kind       what it was taken for
     findings   triples of a check, whether it passed (null: not tried), and words
 """
@@ -163,7 +164,7 @@ def _keep_abilities(endpoint: Endpoint, seen: Sequence[Seen]) -> None:
     kept["tested_at"] = timezone.now() if seen else None
     if seen:
         if as_it_was(endpoint).exclude(dialect=endpoint.dialect).exists():
-            # What was seen of its law was seen of another kind of server.
+            # What was seen of its distribution was seen of another kind of server.
             kept |= {"profile": {}, "samples_plainly": None, "sampling_words": ""}
         kept["dialect"] = endpoint.dialect
     _store(endpoint, kept)
@@ -380,17 +381,17 @@ def _model_in(found: dict[str, Any], name: str) -> dict[str, Any]:
     return next((model for model in models if model["id"] == name), models[0])
 
 
-def test_law(endpoint: Endpoint, pairs: Sequence[truth.Pair]) -> EndpointError | None:
-    """Test the law of an endpoint again, with pairs of a campaign, keep what was seen, and return why that failed."""
+def test_distribution(endpoint: Endpoint, pairs: Sequence[truth.Pair]) -> EndpointError | None:
+    """Test how an endpoint samples again, with pairs of a campaign, keep what was seen, and return why that failed."""
     seen, failure = truth.truth(endpoint, pairs)
     if failure is None:
         others = [row for row in endpoint.profile["fields"] if row["field"] != truth.TRUTH]
-        _keep_law(endpoint, endpoint.profile | {"fields": [*others, *map(asdict, seen)]})
+        _keep_distribution(endpoint, endpoint.profile | {"fields": [*others, *map(asdict, seen)]})
     return failure
 
 
-def _keep_law(endpoint: Endpoint, profile: dict[str, Any]) -> None:
-    """Keep what was seen of an endpoint's law; empty where it was not seen to the end."""
+def _keep_distribution(endpoint: Endpoint, profile: dict[str, Any]) -> None:
+    """Keep what was seen of an endpoint's distribution; empty where it was not seen to the end."""
     endpoint.profile = profile
     samples_plainly, words = truth.plainness(endpoint)
     _store(endpoint, {"profile": profile, "samples_plainly": samples_plainly, "sampling_words": words[:300]})
@@ -498,7 +499,9 @@ def _report(endpoint: Endpoint, watch: Watch) -> dict[str, Any]:
         return {}
     if failure is None:
         when, fields = timezone.now().isoformat(timespec="seconds"), [asdict(each) for each in seen]
-        _keep_law(endpoint, {} if untried else {"tested_at": when, "requests": watch.requests, "fields": fields})
+        _keep_distribution(
+            endpoint, {} if untried else {"tested_at": when, "requests": watch.requests, "fields": fields}
+        )
     passed = {Effect.OBEYED.value: True, Effect.UNTOLD.value: None}
     return {
         "failure": failure.reason if failure else "",

@@ -1,4 +1,5 @@
-"""Whether a server samples from the law that it tells, asked of a server as `sampler.judges.replies` judges replies.
+"""Whether a server samples from the distribution that it tells, asked of a server as `sampler.judges.replies` judges
+replies.
 
     temperature  replies differ at a high one, and not where it leaves one token to choose from
     truth        pairs whose reported p lies in .6 to .85, four of them: 200 replies in both orders, 400 in doubt
@@ -28,8 +29,8 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect, Question
 from sampler import judges
 
-LAW = TRUTH, RARE_LABEL = "truth", "rare label"
-# Where it is passed over, votes come from another law than the model's own at the judge's temperature.
+DISTRIBUTION = TRUTH, RARE_LABEL = "truth", "rare label"
+# Where it is passed over, votes come from another distribution than the model's own at the judge's temperature.
 TEMPERATURE = "temperature"
 MOST_PAIRS = 16
 Pair = tuple[judges.Messages, judges.Messages]
@@ -71,7 +72,7 @@ _ANSWERS = (
 
 
 class Effect(StrEnum):
-    """What a test saw a server do with what it is told, or with its own law."""
+    """What a test saw a server do with what it is told, or with its own distribution."""
 
     OBEYED = "obeyed"
     REFUSED = "refused"
@@ -81,7 +82,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of one ability, or of the law, in words."""
+    """What was seen of one ability, or of the distribution, in words."""
 
     field: str
     effect: str
@@ -89,7 +90,7 @@ class Seen:
 
 
 def why_untold(endpoint: Endpoint) -> str:
-    """Return why nobody can tell the law of an endpoint's replies, whatever a test sees; empty where one can."""
+    """Return why no test can tell the distribution of an endpoint's replies; empty where one can."""
     if endpoint.thinking_tokens is not None:
         return _THINKS
     if endpoint.dialect == Dialect.PROGRAM:
@@ -98,38 +99,41 @@ def why_untold(endpoint: Endpoint) -> str:
     return "" if is_documented or Dialect(endpoint.dialect).server.why_plain else _UNKNOWN
 
 
-def differs(endpoint: Endpoint, fields: Sequence[str] = LAW) -> str:
-    """Return why votes would have another law than the one that is told, by the last test; empty where none saw that.
+def differs(endpoint: Endpoint, fields: Sequence[str] = DISTRIBUTION) -> str:
+    """Return why votes would have another distribution than the one that is told, by the last test; empty where none
+    saw that.
 
     Args:
         fields: those that count. For sampled votes the temperature as well.
     """
     for seen in _rows(endpoint):
         if seen["field"] in fields and seen["effect"] == Effect.IGNORED:
-            is_law = seen["field"] in LAW
-            what = "does not sample from the distribution that it tells" if is_law else f"ignores {seen['field']}"
+            is_distribution = seen["field"] in DISTRIBUTION
+            what = (
+                "does not sample from the distribution that it tells" if is_distribution else f"ignores {seen['field']}"
+            )
             return f"its last test saw that it {what}: {seen['evidence']}. If it has changed, test it again"
     return ""
 
 
 def plainness(endpoint: Endpoint) -> tuple[bool | None, str]:
-    """Return whether sampled votes have the model's own law, as far as the last test says, and why.
+    """Return whether sampled votes have the model's own distribution, as far as the last test says, and why.
 
     None where that is not tested: nobody has pressed Test, or it could not tell.
     """
-    if why := differs(endpoint, (*LAW, TEMPERATURE)) or why_untold(endpoint):
+    if why := differs(endpoint, (*DISTRIBUTION, TEMPERATURE)) or why_untold(endpoint):
         return False, why
-    laws = [seen for seen in _rows(endpoint) if seen["field"] in LAW]
-    if plain := [seen["evidence"] for seen in laws if seen["effect"] == Effect.OBEYED]:
+    distributions = [seen for seen in _rows(endpoint) if seen["field"] in DISTRIBUTION]
+    if plain := [seen["evidence"] for seen in distributions if seen["effect"] == Effect.OBEYED]:
         return True, "; ".join(plain)
-    told = f" (its last test could not tell: {laws[0]['evidence']})" if laws else ""
+    told = f" (its last test could not tell: {distributions[0]['evidence']})" if distributions else ""
     why = f"whether its votes have its model's own distribution is not tested{told}. Press Test on the endpoint's page"
     return None, why
 
 
 def was_tested(endpoint: Endpoint) -> bool:
     """Say whether the last test saw replies that agree with what the server tells."""
-    return any(seen["field"] in LAW and seen["effect"] == Effect.OBEYED for seen in _rows(endpoint))
+    return any(seen["field"] in DISTRIBUTION and seen["effect"] == Effect.OBEYED for seen in _rows(endpoint))
 
 
 def _rows(endpoint: Endpoint) -> list[dict[str, str]]:
@@ -327,10 +331,12 @@ def _words(counted: int, found: judges.Agreement, words: str) -> tuple[Effect, s
         return Effect.UNTOLD, f"only {counted} of {judges.REPLIES} replies or more were labels"
     if not found.is_none:
         return Effect.OBEYED, words
-    law = "sharper or truncated" if found.power > 1 else "flatter" if found.power > 0 else "that of the other label"
+    distribution = (
+        "sharper or truncated" if found.power > 1 else "flatter" if found.power > 0 else "that of the other label"
+    )
     return (
         Effect.IGNORED,
-        f"{words}: its distribution is {law} (a truthful server does that with a chance below 1 in 20,000)",
+        f"{words}: its distribution is {distribution} (a truthful server does that with a chance below 1 in 20,000)",
     )
 
 

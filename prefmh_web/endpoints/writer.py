@@ -6,8 +6,8 @@ Tokens go in and come out as ids. The prompt is turned into ids once, by the ser
 that nothing is tokenised again. One request a row, each with a seed from the row's own generator: rows of one request
 share their random numbers on vLLM.
 
-p0 is the server's law at the model's temperature. The server's weights, template and precision are part of it, and
-nobody here can check that they stay the same while a campaign runs.
+p0 is the server's distribution at the model's temperature. The server's weights, template and precision are part of it,
+and nobody here can check that they stay the same while a campaign runs.
 """
 
 from __future__ import annotations

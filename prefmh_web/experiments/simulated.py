@@ -88,14 +88,18 @@ def _register(owner: User, judge: Judge, port: int) -> None:
     # Of this process alone, which serves no pages.
     settings.ENDPOINT_ALLOWED_HOSTS = (*settings.ENDPOINT_ALLOWED_HOSTS, address)
     settings.ENDPOINT_ALLOW_PRIVATE = (*settings.ENDPOINT_ALLOW_PRIVATE, f"{_HOST}/32")
-    law = {"field": "truth", "effect": "obeyed", "evidence": "prefmh's own stand-in, which draws what it tells"}
+    distribution = {
+        "field": "truth",
+        "effect": "obeyed",
+        "evidence": "prefmh's own stand-in, which draws what it tells",
+    }
     fields = {
         "base_url": f"http://{address}/v1",
         "model": judge.description,
         "dialect": Dialect.VLLM,
         "dialect_is_declared": True,
         "concurrency": 16,
-        "profile": {"fields": [law]},
+        "profile": {"fields": [distribution]},
         "samples_plainly": True,
     }
     Endpoint.objects.update_or_create(owner=owner, name=NAME, defaults=fields)

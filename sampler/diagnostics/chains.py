@@ -71,10 +71,10 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
 
 @dataclass(frozen=True)
 class OfTarget:
-    """The statistics of the chains that sample one law, or why there are none.
+    """The statistics of the chains that sample one distribution, or why there are none.
 
     Args:
-        target: what tells that law from the others, such as a prompt (`ChainConfig.target_of`).
+        target: what tells that distribution from the others, such as a prompt (`ChainConfig.target_of`).
     """
 
     target: str
@@ -94,7 +94,7 @@ class OfTarget:
 
 @dataclass(frozen=True)
 class Grouped:
-    """The statistics of several targets: chains that sample different laws differ rightly, and are not compared."""
+    """The statistics of several targets: chains that sample different distributions are not compared."""
 
     targets: tuple[OfTarget, ...]
     """The one that looks worst first: without statistics, without an R-hat, then by R-hat."""
@@ -116,7 +116,7 @@ class Grouped:
 
     @property
     def bulk_ess(self) -> float:
-        """The smallest of a target. Sizes of several laws do not add up to more draws of one."""
+        """The smallest of a target. Sizes of several distributions do not add up to more draws of one."""
         return min(each.bulk_ess for each in self.measured)
 
     @property

@@ -77,8 +77,8 @@ def _opening(findings: Findings) -> Iterator[Element]:
     if found.extended:
         times = "once" if found.extended == 1 else f"{found.extended} times"
         yield _of("p", f"The length was changed {times} after the start; no interval here allows for that.")
-    if law := findings.record.config.get("target"):
-        yield _of("p", f"The chains sample from: {_cut(str(law))}")
+    if distribution := findings.record.config.get("target"):
+        yield _of("p", f"The chains sample from: {_cut(str(distribution))}")
     yield _of("p", f"{many(found.draws, 'step')} of the sampling phase, {many(len(findings.prompts), 'chain')}.")
 
 

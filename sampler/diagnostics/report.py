@@ -123,7 +123,7 @@ def _means(findings: Findings) -> Iterator[str]:
 
 
 def _converged(column: Column, prompts: dict[str, str]) -> str:
-    """Compare chains that answer one prompt: those of different prompts sample different laws."""
+    """Compare chains that answer one prompt: those of different prompts sample different distributions."""
     if column.problem:
         return f"not measured; {column.problem}"
     found = by_target((prompts[each], draws) for each, draws in column.draws.items())

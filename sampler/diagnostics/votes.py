@@ -134,9 +134,9 @@ def cycle_test(votes: Choices, rng: np.random.Generator, simulations: int = 9_99
     """Test Bradley-Terry, with a lean, against cycles.
 
     The p-value compares with votes simulated from the fit, as many for each pair, and on each side, as there are, each
-    simulation refitted by one Newton step; so 0.05 means 0.05 where counts are too small for the chi-square law. Larger
-    p-values come out too small where pairs have one or two votes each (on six items, 0.2 in 47 % and 29 % of data
-    without cycles): such votes say little about cycles.
+    simulation refitted by one Newton step; so 0.05 means 0.05 where counts are too small for the chi-square
+    distribution. Larger p-values come out too small where pairs have one or two votes each (on six items, 0.2 in 47 %
+    and 29 % of data without cycles): such votes say little about cycles.
 
     Raises:
         NoFit: the votes have no finite fit.

@@ -274,7 +274,7 @@ def _proposing(
 ) -> Callable[[Sequence[np.random.Generator], Sequence[str]], Sequence[EditProposal]]:
     """Return what proposes a step of all chains."""
     if learner:
-        kernel = LearnedFragments(space.vocabulary, space.law, learner, convention=settings.convention)
+        kernel = LearnedFragments(space.vocabulary, space.distribution, learner, convention=settings.convention)
         return kernel.propose_batch
     plain = FragmentsConfig(convention=settings.convention).build(space)
 
@@ -490,7 +490,7 @@ class _Check:
     def __init__(self, settings: MarsSettings) -> None:
         self._settings = settings
         space = settings.space.build()
-        self._edits = Edits(space.vocabulary, space.law)
+        self._edits = Edits(space.vocabulary, space.distribution)
         self.walkers = Walkers(space, settings.chains)
         self._before: Step | None = None
 

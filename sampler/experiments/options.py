@@ -77,7 +77,7 @@ class ExperimentMethod:
         judges: one for each factor of the rule.
         asks: N, votes a judge and proposal, or ratings a judge and object that are averaged.
         published: by column of the table; none where the paper has no such row.
-        inexact: why the chain does not sample the law that the rule names; empty where it does.
+        inexact: why the chain does not sample the distribution that the rule names; empty where it does.
         source: lines of the paper, or "chosen".
     """
 

@@ -95,18 +95,18 @@ def target() -> FloatArray:
     return exact.target(log_p0(), scores()[None])
 
 
-def proposal_law() -> FloatArray:
+def proposal_distribution() -> FloatArray:
     """Return q(k'|k) at [k, k'], symmetric, shape (241, 241)."""
-    law = np.full((STATES, STATES), GLOBAL / STATES)
+    distribution = np.full((STATES, STATES), GLOBAL / STATES)
     states = np.arange(STATES)
     for move in _LOCAL:
-        law[states, np.clip(states + move, 0, STATES - 1)] += (1 - GLOBAL) / len(_LOCAL)
-    return law
+        distribution[states, np.clip(states + move, 0, STATES - 1)] += (1 - GLOBAL) / len(_LOCAL)
+    return distribution
 
 
 def acceptance(method: Method) -> FloatArray:
     """Return the probability of accepting k' from k after K votes for it, at [K, k, k'], shape (N + 1, 241, 241)."""
-    log_r0 = exact.log_base_ratio(log_p0(), proposal_law())
+    log_r0 = exact.log_base_ratio(log_p0(), proposal_distribution())
     if isinstance(method.rule, Oracle):
         return method.rule.acceptance(log_r0, exact.preferences(scores()[None]))[None]
     return np.stack([method.rule.acceptance(log_r0, [votes]) for votes in range(method.votes + 1)])
@@ -161,21 +161,30 @@ def run(seed: int, steps: int = STEPS, progress: Callable[[int], object] = lambd
 
 
 def write_results(curves: Sequence[Curve], folder: Path) -> list[Path]:
-    """Write both figures, and the numbers behind them: tv.csv and distributions.csv (one column a law).
+    """Write both figures, and the numbers behind them: tv.csv and distributions.csv (one column a distribution).
 
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    laws = {"p0": np.exp(log_p0()), "target": target()} | {each.method.label: each.frequencies for each in curves}
+    distributions = {"p0": np.exp(log_p0()), "target": target()} | {
+        each.method.label: each.frequencies for each in curves
+    }
     tv_rows = (
         (curve.method.name, curve.method.votes or "", int(time), float(tv))
         for curve in curves
         for time, tv in zip(curve.times, curve.tv, strict=True)
     )
-    law_rows = ((k, *(float(law[k]) for law in laws.values())) for k in range(STATES))
+    distribution_rows = (
+        (k, *(float(distribution[k]) for distribution in distributions.values())) for k in range(STATES)
+    )
     return [
         *write_figure(folder, "tv", [("method", "votes", "step", "tv"), *tv_rows], partial(_draw_tv, curves)),
-        *write_figure(folder, "distributions", [("state", *laws), *law_rows], partial(_draw_distributions, curves)),
+        *write_figure(
+            folder,
+            "distributions",
+            [("state", *distributions), *distribution_rows],
+            partial(_draw_distributions, curves),
+        ),
     ]
 
 

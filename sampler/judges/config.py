@@ -5,9 +5,9 @@ rule knows no difference.
 
 A panel are named people, each of whom is a judge of their own with one vote on each pair. Panelist k prefers x' to x
 with log-odds s_k(x') - s_k(x). Under the N-vote rule with several judges, each of budget 1, the chains sample
-p0 exp(sum_k s_k), however much the panelists differ. A crowd of different people has no such law: the average of their
-preferences is not Bradley-Terry. A judge has one vote: a second one on the same pair in the same step would be of the
-same person, and repeat the first.
+p0 exp(sum_k s_k), however much the panelists differ. A crowd of different people has no such distribution: the average
+of their preferences is not Bradley-Terry. A judge has one vote: a second one on the same pair in the same step would be
+of the same person, and repeat the first.
 
 Names are for the campaign's owner. To everybody else a panelist is a number, in the order in which a config names them:
 `unnamed` puts it in the name's place, and a config that was changed so says the same.
@@ -63,8 +63,8 @@ class ModelSource(Sparse):
         temperature: of the replies, above 0: at 0 a judge's votes are copies of each other.
         votes: "sampled", one reply a vote, or "log-probabilities", drawn from the probability the model gives.
         first: whether people are asked about a pair only once this judge's votes are in.
-        law_unverified: whether votes are accepted although nobody can tell that nothing but the temperature changes the
-            law they are sampled from, as with most hosted models.
+        distribution_unverified: whether votes are accepted although nobody can tell that nothing but the temperature
+            changes the distribution they are sampled from, as with most hosted models.
         reasons: whether what it thinks before a sampled vote is kept beside the vote. It is no part of the answer.
         vision: how pictures are shown to it; as they are if None.
         prompt: the researcher's own words; without it, those of this program.
@@ -73,7 +73,7 @@ class ModelSource(Sparse):
     """
 
     model_config = ConfigDict(title="A model")
-    unwritten: ClassVar[tuple[str, ...]] = ("law_unverified", "reasons", "vision", "prompt", "all_at_once")
+    unwritten: ClassVar[tuple[str, ...]] = ("distribution_unverified", "reasons", "vision", "prompt", "all_at_once")
 
     kind: Literal["model"] = "model"
     endpoint: EndpointName = Field(title="Which model?", json_schema_extra=ui(choices="endpoints"))
@@ -94,7 +94,7 @@ class ModelSource(Sparse):
         description="People see only the pairs that the model does not decide.",
         json_schema_extra=ui(fold=_ANSWERS),
     )
-    law_unverified: bool = Field(
+    distribution_unverified: bool = Field(
         default=False,
         title="Accept a model whose sampling cannot be verified",
         description="Needed for one reply per vote from most hosted models and all that reason: they may truncate. The "
@@ -182,8 +182,8 @@ def without_twins(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str
     """Yield the index, the field and the reason of each judge of a fixed order that has no twin to go with it.
 
     A lean b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b), going and
-    coming back: no law is left in balance. With a twin in the opposite order the two change places on the way back, so
-    that b cancels; hence the same question, the same voters and as many votes (`sampler.rules.order`).
+    coming back: no distribution is left in balance. With a twin in the opposite order the two change places on the way
+    back, so that b cancels; hence the same question, the same voters and as many votes (`sampler.rules.order`).
     """
     alone = [index for index, judge in enumerate(judges) if judge.order in _OTHER]
     for same_votes in (True, False):

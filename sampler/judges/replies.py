@@ -10,14 +10,15 @@ Forgiven are the label's case, quotation marks, one full stop and white space ar
 long for an answer. Nothing is ever guessed out of prose: a guess that is wrong more often for one of the two objects is
 a lean, and a coin flip is a lapse.
 Asking again after such a reply is the caller's business. It makes the vote a vote *given that the reply is a label*:
-still a fixed law for each presentation, but another one than the model's own, which is why it has to be counted.
+still a fixed distribution for each presentation, but another one than the model's own, which is why it has to be
+counted.
 
 Which object is A and which is B.
 
 A is the object that stands first. Where the proposal stands is drawn for each vote by one of `sampler.rules.order`,
 before anybody is asked, and kept by the caller with the vote.
 
-Votes from the log-probabilities of the two labels: the law of N sampled votes for the price of one request.
+Votes from the log-probabilities of the two labels: the distribution of N sampled votes for the price of one request.
 
 A model that is asked for one token at temperature T answers token v with probability
 
@@ -34,13 +35,13 @@ temperature (vLLM, llama.cpp); one that reports it afterwards is harmless too if
 What is assumed: the votes it replaces differ only by their seed; a label is one token; and, where the reply is not
 confined, the reply ends after an A as often as after a B (a longer reply would not have been counted).
 
-Seeing from replies whether a server samples from the law that it tells: whether its votes are what p says.
+Seeing from replies whether a server samples from the distribution that it tells: whether its votes are what p says.
 
 **Truth.** Pairs whose likelier label has a probability of .6 to .85 are asked many times in both orders. All replies
-are looked at together in the family logit p -> beta * logit p. There beta = 1 is what was reported; above 1 the law is
-sharper (or truncated), below 1 flatter, below 0 the labels are swapped. If r is the log-likelihood ratio of the
-likeliest beta against 1, a truthful server reaches it with a probability of at most 2 exp(-r), however few the
-replies are (H. Chernoff, Annals of Mathematical Statistics 23, 1952). There are two looks, each at half of `LEVEL`:
+are looked at together in the family logit p -> beta * logit p. There beta = 1 is what was reported; above 1 the
+distribution is sharper (or truncated), below 1 flatter, below 0 the labels are swapped. If r is the log-likelihood
+ratio of the likeliest beta against 1, a truthful server reaches it with a probability of at most 2 exp(-r), however few
+the replies are (H. Chernoff, Annals of Mathematical Statistics 23, 1952). There are two looks, each at half of `LEVEL`:
 after `REPLIES` replies, and, where their chance is below `DOUBT`, after twice as many. Simulated with the seeds of
 `tests/sampler/judges/test_truth.py`, p of the likelier labels before the colon, the share found at the first look and
 at any:
@@ -215,7 +216,7 @@ LOWEST_TEMPERATURE: Final = 0.01
 
 
 class NoPreferenceError(ValueError):
-    """The log-probabilities do not give p; the message says why. Sampled votes have the same law, and may."""
+    """The log-probabilities do not give p; the message says why. Sampled votes have the same distribution, and may."""
 
 
 class NoDistributionError(ValueError):

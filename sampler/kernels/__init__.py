@@ -1,4 +1,4 @@
-"""Kernels: one file a proposal law q(x'|x), each with the config that names it.
+"""Kernels: one file a proposal distribution q(x'|x), each with the config that names it.
 
 To add one: copy a file, give its config a new `kind` and its spaces (`moves_in`), and add the config to
 `ComponentConfig` in `mixture.py`. The shared checks of `tests/support/sampling.py` then want a small instance of it.

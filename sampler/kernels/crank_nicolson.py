@@ -7,8 +7,8 @@ With p0 = N(0, I), the logarithm of p0(z) q(z'|z) is, up to a constant,
     -|z|²/2 - |z' - sqrt(1 - β²) z|² / 2β²  =  -(|z|² + |z'|² - 2 sqrt(1 - β²) z·z') / 2β²,
 
 which does not change when z and z' trade places. So p0(z) q(z'|z) = p0(z') q(z|z'), and log r0 = 0. This needs the
-scale sqrt(1 - β²) and the prior N(0, I): with any other, the chain is reversible for another law. β = 1 is a fresh
-draw from p0. z' is rounded to the grid that z is on; `sampler.spaces.latents` says what that changes.
+scale sqrt(1 - β²) and the prior N(0, I): with any other, the chain is reversible for another distribution. β = 1 is a
+fresh draw from p0. z' is rounded to the grid that z is on; `sampler.spaces.latents` says what that changes.
 
 The paper (its image experiment) mixes a local move, a wider one and a fresh draw; each is reversible for p0, so the
 mixture is too.
@@ -79,7 +79,7 @@ class CrankNicolson:
 
 
 def beta_of_steps(beta: float, steps: int) -> float:
-    """Return β_L = sqrt(1 - (1 - β²)^L): L steps of size β have the law of one step of this size.
+    """Return β_L = sqrt(1 - (1 - β²)^L): L steps of size β have the distribution of one step of this size.
 
     z after L steps is (1 - β²)^(L/2) z plus normal noise, and N(0, I) is unchanged, so the noise's variance is
     1 - (1 - β²)^L. (Rounding to the grid after each step is left out; `spaces/latents.py` says how little it changes.)

@@ -18,15 +18,15 @@ hi is undone by a cut of hi, and each cut in D by an addition; what RDKit's clea
 impossible both ways. Only cuts that drop as many atoms as the move itself
 are looked at, one for each class of equivalent ones.
 
-The pilot finds log-weights per molecule size that give a chain without judges a stated law of sizes.
+The pilot finds log-weights per molecule size that give a chain without judges a stated distribution of sizes.
 
 Stochastic approximation Monte Carlo (Liang, Liu and Carroll, JASA 102, 2007), which is Wang-Landau with a gain that
 falls as 1/t and so converges: the chain targets exp(w[n]) within sizes; at every step w moves by gain times (v - e_n),
 v being how often each size should be visited and e_n one at the size the chain stands in. Then log v - w is, up to a
-constant, the log of the number of molecules of n heavy atoms that the vocabulary reaches. Half of v is the wanted law
-and half is uniform, so that the chain passes through small molecules often and starts afresh there; the answer is
-shifted from v to the wanted law. A campaign takes the weights as they are: p0 is one fixed law, and an inaccurate
-pilot costs drug-likeness, never exactness.
+constant, the log of the number of molecules of n heavy atoms that the vocabulary reaches. Half of v is the wanted
+distribution and half is uniform, so that the chain passes through small molecules often and starts afresh there; the
+answer is shifted from v to the wanted distribution. A campaign takes the weights as they are: p0 is one fixed
+distribution, and an inaccurate pilot costs drug-likeness, never exactness.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from sampler.chain import Proposal, Purpose, stream
 from sampler.declared import Declared, ui
 from sampler.spaces.molecules.edits import Edits
 from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, heavy_atoms, seam
-from sampler.spaces.molecules.space import MAX_HEAVY_ATOMS, START, GeneratedMolecules, MoleculeLaw
+from sampler.spaces.molecules.space import MAX_HEAVY_ATOMS, START, GeneratedMolecules, MoleculeDistribution
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 
 # "paper": log r0 = 0 whatever the move, as in the published experiment. Inexact: the chain does not target p0.
@@ -95,26 +95,30 @@ class FragmentsConfig(Declared):
 class FragmentMoves:
     """Propose to add or to delete a fragment.
 
-    States are canonical SMILES as `canonical_state` returns them, inside the law's support.
+    States are canonical SMILES as `canonical_state` returns them, inside the distribution's support.
 
     Args:
         vocabulary: the arms.
-        law: p0; also sets the largest molecule.
+        distribution: p0; also sets the largest molecule.
         add: probability of an addition, inside (0, 1); otherwise a deletion.
-        convention: "exact", or "paper" for log r0 = 0, which samples another law than p0.
+        convention: "exact", or "paper" for log r0 = 0, which samples another distribution than p0.
 
     Raises:
         ValueError: `add` or `convention` is neither.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, law: MoleculeLaw, add: float = 0.5, convention: Convention = "exact"
+        self,
+        vocabulary: Vocabulary,
+        distribution: MoleculeDistribution,
+        add: float = 0.5,
+        convention: Convention = "exact",
     ) -> None:
         if not 0 < add < 1:
             raise ValueError(f"add must be a probability above 0 and below 1, not {add}")
         if convention not in ("exact", "paper"):
             raise ValueError(f"convention must be 'exact' or 'paper', not {convention!r}")
-        self._vocabulary, self._edits = vocabulary, Edits(vocabulary, law)
+        self._vocabulary, self._edits = vocabulary, Edits(vocabulary, distribution)
         self._add, self._is_exact = add, convention == "exact"
 
     def propose(self, rng: np.random.Generator, state: str) -> Proposal[str]:
@@ -133,7 +137,7 @@ class FragmentMoves:
     def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
         arm = self._vocabulary.draw(rng)
         index = rng.random()
-        if not graph.rooms or graph.size + arm.size > self._edits.law.largest:
+        if not graph.rooms or graph.size + arm.size > self._edits.distribution.largest:
             return None
         atom = _pick(graph.rooms, index)
         product = attach(graph, atom, arm)
@@ -180,7 +184,7 @@ class FragmentMoves:
 
 @lru_cache(maxsize=_REMEMBERED_KERNELS)
 def _build(config: FragmentsConfig, space: GeneratedMolecules) -> FragmentMoves:
-    return FragmentMoves(space.vocabulary, space.law, config.add, config.convention)
+    return FragmentMoves(space.vocabulary, space.distribution, config.add, config.convention)
 
 
 def _pick(things: Sequence[Thing], index: float) -> Thing:
@@ -197,35 +201,36 @@ _HOT_SHARE = 0.05
 
 
 def drug_like_sizes(largest: int = MAX_HEAVY_ATOMS) -> npt.NDArray[np.float64]:
-    """Return the log of the wanted law of sizes 1 to `largest`: normal of mean 24 and deviation 6, cut off there."""
+    """Return the log of the wanted distribution of sizes 1 to `largest`: normal, mean 24, deviation 6, cut off."""
     atoms = np.arange(1, largest + 1)
-    log_law = -0.5 * ((atoms - MEAN_SIZE) / SIZE_DEVIATION) ** 2
-    return np.asarray(log_law - np.log(np.exp(log_law).sum()))
+    log_distribution = -0.5 * ((atoms - MEAN_SIZE) / SIZE_DEVIATION) ** 2
+    return np.asarray(log_distribution - np.log(np.exp(log_distribution).sum()))
 
 
 def pilot(
     vocabulary: Vocabulary,
-    law: MoleculeLaw,
+    distribution: MoleculeDistribution,
     rng: np.random.Generator,
     steps: int,
     start: str = START,
     progress: Callable[[int], object] = lambda steps: None,
 ) -> npt.NDArray[np.float64]:
-    """Return log-weights that give sizes the law of `drug_like_sizes`, shape (law.largest,); the largest is 0.
+    """Return log-weights that give sizes the distribution of `drug_like_sizes`, shape (distribution.largest,); the
+    largest is 0.
 
     Args:
         vocabulary: the arms.
-        law: its filters and its largest size; its weights are the first guess, all finite.
+        distribution: its filters and its largest size; its weights are the first guess, all finite.
         rng: draws moves and verdicts.
         steps: moves; the weights are averaged over the second half.
         start: the first molecule.
         progress: called with 1 after every step.
     """
-    wanted = drug_like_sizes(law.largest)
-    visits = 0.5 * np.exp(wanted) + 0.5 / law.largest
-    weights = np.array(law.size_log_weights)
-    total = np.zeros(law.largest)
-    kernel = FragmentMoves(vocabulary, replace(law, size_log_weights=(0.0,) * law.largest))
+    wanted = drug_like_sizes(distribution.largest)
+    visits = 0.5 * np.exp(wanted) + 0.5 / distribution.largest
+    weights = np.array(distribution.size_log_weights)
+    total = np.zeros(distribution.largest)
+    kernel = FragmentMoves(vocabulary, replace(distribution, size_log_weights=(0.0,) * distribution.largest))
     hot = max(1.0, _HOT_SHARE * steps)
     state, size = start, heavy_atoms(start)
     for step in range(1, steps + 1):
@@ -259,8 +264,10 @@ def write_pilot(
     with out.open("a", encoding="utf-8"):
         pass
     guess = tuple(-_LOG_GROWTH_PER_ATOM * n for n in range(MAX_HEAVY_ATOMS))
-    weights = pilot(vocabulary, MoleculeLaw(guess), stream(seed, 0, 0, Purpose.PROPOSAL), steps, START, progress)
-    frozen = MoleculeLaw(tuple(round(float(weight), 3) for weight in weights))
+    weights = pilot(
+        vocabulary, MoleculeDistribution(guess), stream(seed, 0, 0, Purpose.PROPOSAL), steps, START, progress
+    )
+    frozen = MoleculeDistribution(tuple(round(float(weight), 3) for weight in weights))
     header = (
         f"# log-weights of p0 per number of heavy atoms, found by `python -m sampler pilot --steps {steps} "
         f"--seed {seed}`\n# on {arms.name if arms else 'the default vocabulary'} ({len(vocabulary)} arms)\n"

@@ -17,9 +17,9 @@ the chances of all atoms, arms and cuts that make x' of x, q(x|x') of all that g
 Convention "paper": log r0 = 0, as in the published experiment. Inexact: the chain does not target p0.
 
 Numbers are read at the state and at the proposal from the same editor, or the two halves of the ratio belong to two
-proposal laws: the editor's fingerprint is compared before and after, and a change is an error. An editor that learns
-between steps is allowed. Every step then has its own exact kernel; the sequence of them adapts to the past of the
-chains, and only once learning has stopped is the chain a Markov chain with the stated target.
+proposal distributions: the editor's fingerprint is compared before and after, and a change is an error. An editor that
+learns between steps is allowed. Every step then has its own exact kernel; the sequence of them adapts to the past of
+the chains, and only once learning has stopped is the chain a Markov chain with the stated target.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sampler.chain import Proposal
 from sampler.kernels.fragments import Convention
 from sampler.spaces.molecules.edits import Addition, Deletion, Edit, Edits
 from sampler.spaces.molecules.graph import MoleculeGraph
-from sampler.spaces.molecules.space import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculeDistribution
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
 Numbers = npt.NDArray[np.floating]
@@ -93,14 +93,14 @@ class EditProposal(Proposal[str]):
 class LearnedFragments:
     """Propose to add or to delete a fragment, as an editor chooses.
 
-    States are canonical SMILES as `canonical_state` returns them, inside the law's support.
+    States are canonical SMILES as `canonical_state` returns them, inside the distribution's support.
 
     Args:
         vocabulary: the arms.
-        law: p0; also sets the largest molecule.
+        distribution: p0; also sets the largest molecule.
         editor: gives the logits.
         add: probability of an addition, inside (0, 1); otherwise a deletion.
-        convention: "exact", or "paper" for log r0 = 0, which samples another law than p0.
+        convention: "exact", or "paper" for log r0 = 0, which samples another distribution than p0.
 
     Raises:
         ValueError: `add` or `convention` is neither.
@@ -109,7 +109,7 @@ class LearnedFragments:
     def __init__(
         self,
         vocabulary: Vocabulary,
-        law: MoleculeLaw,
+        distribution: MoleculeDistribution,
         editor: Editor,
         add: float = 0.5,
         convention: Convention = "exact",
@@ -118,7 +118,7 @@ class LearnedFragments:
             raise ValueError(f"add must be a probability above 0 and below 1, not {add}")
         if convention not in ("exact", "paper"):
             raise ValueError(f"convention must be 'exact' or 'paper', not {convention!r}")
-        self.edits = Edits(vocabulary, law)
+        self.edits = Edits(vocabulary, distribution)
         self._editor, self._add, self._is_exact = editor, add, convention == "exact"
         self._log_weights = np.log([vocabulary.weights[arm.smiles] for arm in vocabulary])
 

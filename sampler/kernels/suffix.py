@@ -20,9 +20,10 @@ changes them more readily.
 
 Both hold for each cut taken alone too, and neither needs p0 of any text: a model that cannot score will do.
 
-Several moves in one. With cuts over the limit, L moves have the law of one move at the least of the L cuts: what is
-written after an earlier cut is written again from the least one, and each later cut leaves p0 of the rest unchanged. (A
-least cut past the end leaves the text as it is.) A fresh draw is cut 0. Mixed with fresh draws of weight g,
+Several moves in one. With cuts over the limit, L moves have the distribution of one move at the least of the L cuts:
+what is written after an earlier cut is written again from the least one, and each later cut leaves p0 of the rest
+unchanged. (A least cut past the end leaves the text as it is.) A fresh draw is cut 0. Mixed with fresh draws of weight
+g,
 
     P(least cut >= c) = ((1 - g) (T - c) / T)^L    for c = 1 .. T-1.
 
@@ -43,7 +44,7 @@ from sampler.declared import Declared, ui
 from sampler.kernels.discrete import IndependentConfig
 from sampler.spaces.texts import Writing, WrittenTexts
 
-CutLaw = Literal["limit", "length"]
+CutDistribution = Literal["limit", "length"]
 CUTS = {
     "limit": "a position up to the maximum length",
     "length": "a position in the text (as in QUEST; the Hastings ratio corrects for the length)",
@@ -51,14 +52,16 @@ CUTS = {
 
 
 class SuffixConfig(Declared):
-    """The part of a config that says: write the end of the text again, from a cut drawn by this law."""
+    """The part of a config that says: write the end of the text again, from a cut drawn by this distribution."""
 
     model_config = ConfigDict(title="The end of the text is written again")
 
     moves_in: ClassVar[tuple[str, ...]] = ("texts", "model-texts")
     """The kinds of space."""
     kind: Literal["suffix"] = "suffix"
-    cut: CutLaw = Field(default="limit", title="The end is written again from", json_schema_extra=ui(labels=CUTS))
+    cut: CutDistribution = Field(
+        default="limit", title="The end is written again from", json_schema_extra=ui(labels=CUTS)
+    )
 
     def build(self, space: WrittenTexts) -> Suffix:
         """Return the kernel on this space."""
@@ -76,7 +79,7 @@ class Suffix:
         ValueError: `cut` is neither.
     """
 
-    def __init__(self, space: WrittenTexts, cut: CutLaw = "limit") -> None:
+    def __init__(self, space: WrittenTexts, cut: CutDistribution = "limit") -> None:
         if cut not in ("limit", "length"):
             raise ValueError(f"cut must be 'limit' or 'length', not {cut!r}")
         self._space, self._cut = space, cut

@@ -9,8 +9,9 @@ This needs
 
 * the same kernel in all L steps, with the same parameters. A random part of a mixture at each step is fine; two kernels
   in turns are not, because their product is not reversible;
-* exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another law;
-* an L that nothing the chain has seen decides: it stands in the config, or is drawn from a law that stands there.
+* exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another distribution;
+* an L that nothing the chain has seen decides: it stands in the config, or is drawn from a distribution that stands
+there.
   Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once (`warm_up.py`).
 
 A walk may end where it began. Such a step needs no vote.
@@ -47,8 +48,8 @@ class WalkConfig(Sparse):
 
     Args:
         kernel: one kernel, or a mixture.
-        length: L, or the law of L: at most eight lengths with their probabilities. With a warm-up it is one number, and
-            used only if the warm-up is ended before it has chosen.
+        length: L, or the distribution of L: at most eight lengths with their probabilities. With a warm-up it is one
+            number, and used only if the warm-up is ended before it has chosen.
         warm_up: how the first steps find L; None, or 0 in a config, for no warm-up.
     """
 

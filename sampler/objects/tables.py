@@ -1,6 +1,6 @@
 """Rows of a CSV file, read as they come: no more of the file is in memory than one row.
 
-Columns beside those that a catalog is made of are kept by name, and are never part of the law.
+Columns beside those that a catalog is made of are kept by name, and are never part of the distribution.
 
 Bounds, each with a message that names it: `MAX_ROWS` rows; `MAX_ROW_CHARACTERS` characters and `MAX_CELL_LINES` lines
 to a row; `csv.field_size_limit()` characters to a cell; of further columns `MAX_COLUMNS`, `MAX_NAME_CHARACTERS`

@@ -372,13 +372,13 @@ def codebook(files: Mapping[str, Table | None], target: str) -> Iterator[list[Ce
 
     Args:
         files: of the archive, in its order, each with its table if it is one.
-        target: the law that the chains sample, in words, with what each judge's score stands for.
+        target: the distribution that the chains sample, in words, with what each judge's score stands for.
 
     Raises:
         KeyError: nothing declares a file.
     """
     yield CODEBOOK.header
-    yield CODEBOOK.row(file=CONFIG, column="target", values="the law that the chains sample", meaning=target)
+    yield CODEBOOK.row(file=CONFIG, column="target", values="the distribution that the chains sample", meaning=target)
     for file, table in files.items():
         values, meaning = ABOUT[file]
         yield CODEBOOK.row(file=file, column="", values=values, meaning=meaning)

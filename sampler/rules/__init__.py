@@ -3,13 +3,13 @@ configs.
 
 To add one: a config in the file whose evidence it has, and its name in `RuleConfig`.
 
-The law that a config's chains sample, in plain text (`target_law`):
+The distribution that a config's chains sample, in plain text (`target_distribution`):
 
     p0(x) * exp(2*s1(x) + s2(x)); s1: “Which is darker?”, people; s2: “Which is better?”, people
 
 s_i is the hidden score of a question: its voters prefer y to x with log-odds s_i(y) - s_i(x). Each judge multiplies the
-law by exp(s_i) once, so that a question asked in both orders by two judges, one for each, counts twice. Ratings are
-part of the law as they were drawn: an object keeps those it got.
+distribution by exp(s_i) once, so that a question asked in both orders by two judges, one for each, counts twice.
+Ratings are part of the distribution as they were drawn: an object keeps those it got.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ RuleConfig = Annotated[
 UNKNOWN = "not known: the kernel takes the base ratio for 1 (convention 'paper')"
 
 
-def target_law(judges: Sequence[JudgeConfig], rule: RuleConfig, kernels: Iterable[BaseModel]) -> str:
-    """Return the law up to a constant factor, with what its letters stand for; or that and why it is not known.
+def target_distribution(judges: Sequence[JudgeConfig], rule: RuleConfig, kernels: Iterable[BaseModel]) -> str:
+    """Return the distribution up to a constant factor, with what its letters stand for; or that and why it is not
+    known.
 
     Args:
         kernels: of a mixture, its parts.
     """
     if any(getattr(kernel, "convention", "exact") != "exact" for kernel in kernels):
         return UNKNOWN
-    return rule.law(judges)
+    return rule.distribution(judges)

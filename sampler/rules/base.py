@@ -36,8 +36,8 @@ class JudgeRule(Protocol):
 class RuleDeclared(Declared):
     """The base of rules' configs. Each says what depends on it, so that nobody asks which rule it is.
 
-    A rule also has `evidence`, what decides a step: "votes", "ratings", "scores" or "none"; and `law(judges)`, the law
-    which the chains sample, up to a constant factor, with what its letters stand for.
+    A rule also has `evidence`, what decides a step: "votes", "ratings", "scores" or "none"; and `distribution(judges)`,
+    the distribution which the chains sample, up to a constant factor, with what its letters stand for.
     """
 
     asks_judges: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class RuleDeclared(Declared):
         yield from ()
 
     def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
-        """Yield the field and the reason of each judge whose order leaves no law in balance."""
+        """Yield the field and the reason of each judge whose order leaves no distribution in balance."""
         yield from ()
 
     def kernel_errors(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:

@@ -5,12 +5,12 @@ pi(x) ∝ p0(x) exp(sum_i s_i(x)) with every N_i >= 1, which may differ by judge
 accepts more (the paper's optimality theorem). The votes of one pair must be independent.
 
 Oracle MH, min(1, r0 prod_i p_i / (1 - p_i)): equation 7, with the ratio of equation 11 for several judges. Exact for
-the same law, but it must know each judge's preference p_i: no rule on finitely many votes has this acceptance law (the
-paper's impossibility theorem). It is the limit of the N-vote rule.
+the same distribution, but it must know each judge's preference p_i: no rule on finitely many votes has this acceptance
+distribution (the paper's impossibility theorem). It is the limit of the N-vote rule.
 
 The plug-in rule, INVALID: min(1, r0 prod_i K_i / (N_i - K_i)), the odds estimated by the share of votes. Exact for
-nothing: its chain has another law, by a total-variation distance of 0.52, 0.37 and 0.22 on the paper's synthetic target
-with 1, 2 and 4 votes. It is kept as the negative control that every test of exactness must catch.
+nothing: its chain has another distribution, by a total-variation distance of 0.52, 0.37 and 0.22 on the paper's
+synthetic target with 1, 2 and 4 votes. It is kept as the negative control that every test of exactness must catch.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class NVoteConfig(RuleDeclared):
     objects_shown: ClassVar[int] = 2
     kind: Literal["n-vote"] = "n-vote"
 
-    def law(self, judges: Sequence[JudgeConfig]) -> str:
-        """Return the law up to a constant factor, with what its letters stand for."""
+    def distribution(self, judges: Sequence[JudgeConfig]) -> str:
+        """Return the distribution up to a constant factor, with what its letters stand for."""
         times = Counter((judge.question, judge.voters) for judge in judges)
         terms = [f"s{i}(x)" if count == 1 else f"{count}*s{i}(x)" for i, count in enumerate(times.values(), start=1)]
         names = [f"s{i}: “{question}”, {voters}" for i, (question, voters) in enumerate(times, start=1)]

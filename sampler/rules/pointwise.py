@@ -41,8 +41,8 @@ _FORMS = {
 class PointwiseConfig(RuleDeclared):
     """Judges rate each object alone, by a whole number; the budget N_i is how many ratings of an object are averaged.
 
-    A baseline: it samples another law than p0 exp(sum_i s_i) of the judges' own comparisons, which law depends on what
-    the numbers are; see the module.
+    A baseline: it samples another distribution than p0 exp(sum_i s_i) of the judges' own comparisons, which
+    distribution depends on what the numbers are; see the module.
 
     Args:
         form: separate, one rating a judge, divided by the highest and summed; joint (divided so too), difference and
@@ -113,8 +113,8 @@ class PointwiseConfig(RuleDeclared):
             return self.beta * math.log(ratings[0])
         return ratings[0] if self.form == "difference" else sum(rating / self.unit for rating in ratings)
 
-    def law(self, judges: Sequence[JudgeConfig]) -> str:
-        """Return the law up to a constant factor, with what its letters stand for."""
+    def distribution(self, judges: Sequence[JudgeConfig]) -> str:
+        """Return the distribution up to a constant factor, with what its letters stand for."""
         letters = [f"r{i}" for i, _ in enumerate(judges, start=1)]
         names = [
             f"{letter}: the mean of {judge.votes} rating{'s' * (judge.votes > 1)} from {self.lowest} to {self.highest}"

@@ -109,8 +109,8 @@ class BaseConfig(UnjudgedConfig):
     """Whose numbers decide a step."""
     kind: Literal["base"] = "base"
 
-    def law(self, judges: Sequence[JudgeConfig]) -> str:
-        """Return the law."""
+    def distribution(self, judges: Sequence[JudgeConfig]) -> str:
+        """Return the distribution."""
         return "p0(x); each state is an independent draw"
 
     def kernel_errors(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
@@ -180,8 +180,8 @@ class ScoreConfig(UnjudgedConfig):
         is_negative = self.form == "power" and number < 0
         return f"form 'power' needs a number of 0 or more, not {number:g}" if is_negative else ""
 
-    def law(self, judges: Sequence[JudgeConfig]) -> str:
-        """Return the law up to a constant factor, with what its letters stand for."""
+    def distribution(self, judges: Sequence[JudgeConfig]) -> str:
+        """Return the distribution up to a constant factor, with what its letters stand for."""
         if self.form == "mars":
             likeness, hardness = self.scorers
             s = f"s: (min({likeness}, 0.7) + min((10 - {hardness}) / 9, 0.7)) / 2 of scorers"
@@ -230,8 +230,8 @@ class QuestConfig(UnjudgedConfig):
         """Return nothing: whatever the number, it is clipped."""
         return ""
 
-    def law(self, judges: Sequence[JudgeConfig]) -> str:
-        """Return the law up to a constant factor, with what its letters stand for."""
+    def distribution(self, judges: Sequence[JudgeConfig]) -> str:
+        """Return the distribution up to a constant factor, with what its letters stand for."""
         return (
             f"p0(x) * exp(r(x)/{self.beta:g}); r: logit of the number of scorer “{self.scorer}”, clipped to "
             f"{CLIP:g} and {1 - CLIP:g}"

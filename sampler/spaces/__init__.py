@@ -1,5 +1,5 @@
-"""Spaces: the base laws p0 that chains move in. A list that is brought (`catalog`), `molecules`, `texts`, and images,
-from `latents` of a model elsewhere or as `patterns`.
+"""Spaces: the base distributions p0 that chains move in. A list that is brought (`catalog`), `molecules`, `texts`, and
+images, from `latents` of a model elsewhere or as `patterns`.
 
 To add a space that generates its objects:
 

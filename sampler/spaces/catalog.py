@@ -40,7 +40,8 @@ class ContextColumn(Declared):
 class CatalogConfig(Sparse):
     """The part of a config that says: pick from a list of these objects.
 
-    `context` are the further columns of the list that are shown with a pair. No law depends on them but the judges'.
+    `context` are the further columns of the list that are shown with a pair. No distribution depends on them but the
+    judges'.
     """
 
     model_config = ConfigDict(

@@ -86,8 +86,8 @@ def normals_of(uniforms: Vector) -> Vector:
     """Return the normal quantiles of `rng.random()`'s numbers, any shape; all are finite, at most 8.3 in size.
 
     Those numbers are k 2^-53 with k from 0 to 2^53 - 1. The middle of each step, 2^-54 further on, keeps the quantile
-    of 0 finite and makes the law symmetric. Near 1 a double cannot hold that middle (1 - 2^-54 rounds to 1, whose
-    quantile is infinite), so the upper half is measured from 1 downwards, where every difference is exact.
+    of 0 finite and makes the distribution symmetric. Near 1 a double cannot hold that middle (1 - 2^-54 rounds to 1,
+    whose quantile is infinite), so the upper half is measured from 1 downwards, where every difference is exact.
     """
     upper = uniforms >= 0.5
     tail = np.where(upper, (1 - uniforms) - _HALF_STEP, uniforms + _HALF_STEP)

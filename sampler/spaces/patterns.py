@@ -541,7 +541,7 @@ class ImagesConfig(Declared):
     def _only_the_standard_normal(cls, prior: object) -> object:
         if prior != "standard-normal":
             raise ValueError(
-                "must be 'standard-normal': the moves on latents are reversible for N(0, I) and no other law, "
+                "must be 'standard-normal': the moves on latents are reversible for N(0, I) and no other distribution, "
                 "so under another prior the chain would sample the wrong images"
             )
         return prior

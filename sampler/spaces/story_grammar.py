@@ -55,7 +55,7 @@ class _Name:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Alternatives, each a sequence of parts, and the law of the choice between them."""
+    """Alternatives, each a sequence of parts, and the distribution of the choice between them."""
 
     alternatives: tuple[tuple[_Part, ...], ...]
     cumulative: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""The space of texts that a language model writes: p0 is the model's law, given the chain's prompt.
+"""The space of texts that a language model writes: p0 is the model's distribution, given the chain's prompt.
 
 A text is a sequence of tokens, 1 to `limit` of them, with the model's end-of-sequence token as the last one or else
 exactly `limit` tokens long. So no whole sequence is the beginning of another one, which the suffix kernel relies on.
@@ -273,7 +273,7 @@ class ServedTextsConfig(Sparse):
         estimate: the scorer whose number stands with each text that is judged; nobody is asked before it is there.
             Empty for none.
 
-    Neither is part of p0. No law depends on them but the judges'.
+    Neither is part of p0. No distribution depends on them but the judges'.
     """
 
     model_config = ConfigDict(

@@ -8,7 +8,8 @@ with a limit of its own, the most valuable ones first; what one leaves of its ti
 
     versions   what is here; without CUDA nothing else is tried
     card       bytes copied and products in bfloat16 a second: what the floor of the speed is made of
-    law        texts are drawn from the law that they are said to be drawn from: each row again, alone, without a cache,
+    distribution        texts are drawn from the distribution that they are said to be drawn from: each row again,
+    alone, without a cache,
                in float32; wrong models and a wrong temperature must be found
     batches    the same rows in batches of other sizes
     again      and in another process
@@ -91,7 +92,7 @@ def _in(module: str) -> Callable[[str], Callable[[Run], None]]:
 PARTS: dict[str, tuple[Callable[[str], Callable[[Run], None]], int]] = {
     "versions": (lambda _: versions, 15),
     "card": (lambda _: card, 15),
-    "law": (_in("gpu_texts"), 75),
+    "distribution": (_in("gpu_texts"), 75),
     "batches": (_in("gpu_texts"), 45),
     "again": (_in("gpu_texts"), 20),
     "speed": (_in("gpu_texts"), 55),

@@ -21,7 +21,7 @@ class Size:
 
     Args:
         models: hidden size, layers, heads, key-value heads, inner size and vocabulary of each model whose speed is
-            measured; the law of the first one is checked.
+            measured; the distribution of the first one is checked.
         rows: of the largest batch.
         new: tokens drawn for each row; `timed` of them where only time counts.
         compared: rows that are drawn in batches of every size.

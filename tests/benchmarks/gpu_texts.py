@@ -1,4 +1,4 @@
-"""The part of the run for a machine with a GPU that is about texts: their law, batches of other sizes, speed."""
+"""The part of the GPU run that is about texts: their distribution, batches of other sizes, speed."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ PROMPTS = ("w1", "w5 w2 w9 w9 w30 w7 w8", "w3 w3 w4", "w2 w8 w6 w1 w7")
 WORDS = tokenizer_of([f"w{number}" for number in range(1, 40)])
 END = 0
 ENTROPY, ENDING, SOON = 3.0, 0.01, 0.05
-"""Of the random models' laws: nats of a token, and the chance to end; a larger one where rows are drawn one by one."""
+"""Of the random models: nats of a token, and the chance to end; a larger one where rows are drawn one by one."""
 MISSED = 1e-4
 """The largest share of tokens that float32 may pick otherwise alone than in a batch."""
 LEAST_P_VALUE, LEAST_SHARE = 1e-4, 0.4
 
 
-def law(run: Run) -> None:
-    """Draw texts in batches and draw each again alone, by the recorded numbers, from float32 laws without a cache."""
+def distribution(run: Run) -> None:
+    """Draw texts in batches and draw each again alone, by the recorded numbers, in float32 and without a cache."""
     module = random_llama(run, torch.float32)
     again, limit = Again(module), run.size.prefix + run.size.new
     model = _product(module, limit)
@@ -128,24 +128,24 @@ class Row:
 
 
 class Again:
-    """Laws of a model's texts by one pass over each text alone, without a cache and without what draws."""
+    """Distributions of a model's texts by one pass over each text alone, without a cache and without what draws."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
 
-    def laws(self, row: Row, temperature: float = 1.0) -> torch.Tensor:
-        """Return the law of each token of a text, shape (tokens, vocabulary), float64."""
+    def distributions(self, row: Row, temperature: float = 1.0) -> torch.Tensor:
+        """Return the distribution of each token of a text, shape (tokens, vocabulary), float64."""
         ids = [*WORDS(row.prompt)["input_ids"], *row.tokens[:-1]]
         with torch.inference_mode():
             logits = self._module(torch.tensor([ids], device=self._module.device), use_cache=False).logits
         return (logits[0, -len(row.tokens) :].double() / temperature).softmax(-1)
 
     def missed(self, rows: Sequence[Row], temperature: float = 1.0) -> float:
-        """Return the share of drawn tokens that the recorded numbers do not pick from these laws."""
+        """Return the share of drawn tokens that the recorded numbers do not pick from these distributions."""
         differ = drawn = 0
         for row in rows:
-            laws = self.laws(row, temperature)[len(row.prefix) :]
-            picked = _picks(laws, laws.new_tensor(row.uniforms))
+            distributions = self.distributions(row, temperature)[len(row.prefix) :]
+            picked = _picks(distributions, distributions.new_tensor(row.uniforms))
             differ += int((picked != picked.new_tensor(row.tokens[len(row.prefix) :])).sum())
             drawn += len(row.uniforms)
         return differ / drawn
@@ -156,16 +156,16 @@ class Again:
 
     def log_chances(self, row: Row) -> list[float]:
         """Return the log-probability of each token, in nats."""
-        laws = self.laws(row)
-        return laws[range(len(row.tokens)), row.tokens].log().tolist()
+        distributions = self.distributions(row)
+        return distributions[range(len(row.tokens)), row.tokens].log().tolist()
 
     def distances(self, other: Again, rows: Sequence[Row]) -> torch.Tensor:
-        """Return the total variation between two models' laws of each token, shape (tokens,)."""
-        return torch.cat([0.5 * (self.laws(row) - other.laws(row)).abs().sum(-1) for row in rows])
+        """Return the total variation between two models' distributions of each token, shape (tokens,)."""
+        return torch.cat([0.5 * (self.distributions(row) - other.distributions(row)).abs().sum(-1) for row in rows])
 
 
 def random_llama(run: Run, dtype: torch.dtype, *, ending: float = ENDING, shape: str | None = None) -> torch.nn.Module:
-    """Return a Llama of random weights, its output scaled to laws of the wanted entropy and chance to end."""
+    """Return a Llama of random weights, its output scaled to distributions of the wanted entropy and chance to end."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cuda.enable_cudnn_sdp(False)
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size")
@@ -188,15 +188,15 @@ def _product(module: torch.nn.Module, limit: int) -> TransformersModel:
 
 
 def _scale(module: torch.nn.Module) -> None:
-    """Multiply the output until a token's law has the wanted entropy, in the mean over some contexts."""
+    """Multiply the output until a token's distribution has the wanted entropy, in the mean over some contexts."""
     ids = torch.arange(256, device=module.device).reshape(8, 32) % module.config.vocab_size
     with torch.inference_mode():
         logits = module(ids).logits.flatten(0, 1).double()
     low, high = 1e-3, 1e3
     for _ in range(40):
         middle = math.sqrt(low * high)
-        laws = torch.distributions.Categorical(logits=logits * middle)
-        low, high = (middle, high) if float(laws.entropy().mean()) > ENTROPY else (low, middle)
+        distributions = torch.distributions.Categorical(logits=logits * middle)
+        low, high = (middle, high) if float(distributions.entropy().mean()) > ENTROPY else (low, middle)
     module.lm_head.weight.data *= low
 
 
@@ -243,9 +243,9 @@ def _hash(rows: Sequence[tuple[int, ...]]) -> str:
     return sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def _picks(laws: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
-    """Return how many sums of a law, from its first token on, are at most the number: the token it picks."""
-    sums = laws.cumsum(-1)
+def _picks(distributions: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
+    """Return how many sums of a distribution, from its first token on, are at most the number: the token it picks."""
+    sums = distributions.cumsum(-1)
     return (sums <= (uniforms.to(sums.device) * sums[:, -1])[:, None]).sum(-1)
 
 
@@ -267,18 +267,22 @@ def _own_sums() -> Iterator[list[int]]:
 
 
 def _first_tokens(run: Run, module: torch.nn.Module, again: Again) -> None:
-    """Compare the first tokens of many rows of one prompt with their law, by chi-square."""
+    """Compare the first tokens of many rows of one prompt with their distribution, by chi-square."""
     count = run.size.firsts
     written = _begun(_product(module, limit=1), count)
-    expected = count * again.laws(Row(PROMPTS[0], (), (END,)))[0].cpu().numpy()
+    expected = count * again.distributions(Row(PROMPTS[0], (), (END,)))[0].cpu().numpy()
     seen = np.bincount([tokens[0] for tokens in written], minlength=len(expected))
     often = expected >= 10
     groups = [np.append(each[often], each[~often].sum()) for each in (seen, expected)]
-    run.above("float32: first tokens beside their law, p-value", float(stats.chisquare(*groups).pvalue), LEAST_P_VALUE)
+    run.above(
+        "float32: first tokens beside their distribution, p-value",
+        float(stats.chisquare(*groups).pvalue),
+        LEAST_P_VALUE,
+    )
 
 
 def _base_ratios(run: Run, model: TransformersModel, rows: Sequence[Row], again: Again) -> None:
-    """Compare the suffix kernel's base ratios with p0 and q of both ways, from laws that were worked out anew."""
+    """Compare the suffix kernel's base ratios with p0 and q of both ways, which are worked out anew."""
     # Kernels need RDKit, which nothing else here does: without the archive this is recorded as a failure, at the end.
     from sampler.kernels.suffix import Suffix
     from sampler.spaces.texts import Writing, WrittenTexts

@@ -12,7 +12,7 @@ it is exact, from transition matrices; only the tuned walk has an interval, from
                   votes: mean, 5 % and 95 % of 200 warm-ups; without the warm-up's own votes
     all asked     plain, with all N votes of each comparison always asked, the best N of 1, 2, 4, 8
 
-    TV, 5 % flips     how far the law is from the target if 5 % of the votes are coin flips
+    TV, 5 % flips     how far the distribution is from the target if 5 % of the votes are coin flips
     won               the share of votes for the proposal
 """
 
@@ -32,7 +32,7 @@ from sampler import NVote, exact
 from sampler.experiments import synthetic as published
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from sampler.kernels.warm_up import chosen_length, trials
-from tests.support.enumerated import Grammar, walk_law
+from tests.support.enumerated import Grammar, walk_distribution
 from tests.support.sampling import SmallSpace, plain, q_matrix, size_log_p0
 
 Matrix = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ class FiniteSpace:
         functions: what the slowest is sought among, shape (k, n).
         properties: what the tuning measures jumps by, shape (n, p).
         grid: lengths to walk; for one Crank-Nicolson kernel its β, which stands for a length.
-        walked: the proposal law of a walk of a length; by default the kernel's own chain taken so often.
+        walked: the proposal distribution of a walk of a length; by default the kernel's own chain taken so often.
     """
 
     name: str
@@ -72,7 +72,7 @@ class FiniteSpace:
 
     def proposals(self, length: float) -> Matrix:
         """Return what a walk of this length proposes, shape (n, n)."""
-        return self.walked(length) if self.walked else walk_law(self.log_p0, self.q, int(length))
+        return self.walked(length) if self.walked else walk_distribution(self.log_p0, self.q, int(length))
 
     @property
     def described(self) -> dict[str, object]:
@@ -118,7 +118,10 @@ def main() -> None:
 def rows_of(space: FiniteSpace) -> Iterator[Row]:
     """Yield what every method costs on a space."""
     plain = _row(space, "plain", None, space.q, None)
-    walks = {length: _row(space, "walk", length, law, np.zeros_like(law)) for length, law in _walks(space)}
+    walks = {
+        length: _row(space, "walk", length, distribution, np.zeros_like(distribution))
+        for length, distribution in _walks(space)
+    }
     yield plain
     yield from walks.values()
     for votes in WARM_UP_VOTES:
@@ -170,7 +173,7 @@ def _all_asked(space: FiniteSpace) -> Row:
 
 def _tuned(space: FiniteSpace, costs: dict[float, float], votes: int) -> Row:
     rng = np.random.default_rng(SEED)
-    ends = np.stack([np.cumsum(law, axis=1) for _, law in _walks(space)])
+    ends = np.stack([np.cumsum(distribution, axis=1) for _, distribution in _walks(space)])
     found = np.array([costs[space.grid[_warm_up(rng, space, ends, votes)]] for _ in range(WARM_UPS)])
     low, high = np.quantile(found, (0.05, 0.95))
     return Row(space.name, space.strength, f"tuned, {votes}", None, float(found.mean()), float(low), float(high))
@@ -180,7 +183,7 @@ def _warm_up(rng: np.random.Generator, space: FiniteSpace, ends: Matrix, votes: 
     """Simulate a warm-up from p0; return the index in the grid that is chosen.
 
     Args:
-        ends: the cumulative laws of the walks, shape (grid, n, n).
+        ends: the cumulative distributions of the walks, shape (grid, n, n).
         votes: after which it ends.
     """
     at = rng.choice(len(space.log_p0), size=CHAINS, p=np.exp(space.log_p0))
@@ -220,14 +223,15 @@ def print_rows(space: FiniteSpace, rows: list[Row]) -> None:
     )
 
 
-# Spaces on which the votes that a sample costs can be worked out exactly: laws, kernels, scores, all by a seed.
+# Spaces on which the votes that a sample costs can be worked out exactly: distributions, kernels, scores, all by a
+# seed.
 
 
 def spaces() -> Iterator[FiniteSpace]:
     """Yield every space."""
     for width in (5, 20):
         yield synthetic(f"synthetic, steps ±{width}", steps_of(width), 1.0, (1, 4, 16, 64, 100, 256, 512))
-    yield synthetic("synthetic, the paper's kernel", published.proposal_law(), 1.0, (1, 2, 4, 16, 64))
+    yield synthetic("synthetic, the paper's kernel", published.proposal_distribution(), 1.0, (1, 2, 4, 16, 64))
     yield synthetic("synthetic, steps ±20", steps_of(20), 2.5, (1, 4, 16, 64, 256, 512))
     for strength in STRENGTHS:
         yield catalog(strength)
@@ -246,11 +250,11 @@ def synthetic(name: str, q: Matrix, strength: float, grid: tuple[float, ...]) ->
 
 def steps_of(width: int) -> Matrix:
     """Return k + uniform on {-w .. w} without 0; a step off either end stays."""
-    law, indices = np.zeros((published.STATES, published.STATES)), np.arange(published.STATES)
+    distribution, indices = np.zeros((published.STATES, published.STATES)), np.arange(published.STATES)
     for step in (*range(-width, 0), *range(1, width + 1)):
         ends = indices + step
-        law[indices, np.where((ends >= 0) & (ends < published.STATES), ends, indices)] += 1 / (2 * width)
-    return law
+        distribution[indices, np.where((ends >= 0) & (ends < published.STATES), ends, indices)] += 1 / (2 * width)
+    return distribution
 
 
 def catalog(strength: float, items: int = 400, nearest: int = 8) -> FiniteSpace:
@@ -283,7 +287,7 @@ def molecules(strength: float) -> FiniteSpace:
 def _small_molecules() -> tuple[list[str], Matrix, Matrix]:
     small = SmallSpace("CC", plain("*C", "*O", "*N"), 6)
     states = small.reachable()
-    return states, _normalised(size_log_p0(small.law(), states)), q_matrix(small.kernel(), states)
+    return states, _normalised(size_log_p0(small.distribution(), states)), q_matrix(small.kernel(), states)
 
 
 RULES = {
@@ -305,21 +309,21 @@ def texts(strength: float) -> FiniteSpace:
     worth = rng.standard_normal((grammar.limit, max(max(tokens) for tokens in sequences) + 1))
     score = np.array([sum(worth[index, token] for index, token in enumerate(tokens)) for tokens in sequences])
     lengths = np.array([len(grammar.text("a story", tokens)) for tokens in sequences])
-    q = _suffix_law(sequences, np.exp(log_p0), grammar.limit)
+    q = _suffix_distribution(sequences, np.exp(log_p0), grammar.limit)
     properties = np.stack([lengths, [len(tokens) for tokens in sequences]], axis=1).astype(np.float64)
     return _standard("texts, suffix", strength, _normalised(log_p0), q, score, properties, (1, 2, 4, 16, 64))
 
 
-def _suffix_law(sequences: Sequence[tuple[int, ...]], p0: Matrix, limit: int) -> Matrix:
-    law = np.zeros((len(sequences), len(sequences)))
+def _suffix_distribution(sequences: Sequence[tuple[int, ...]], p0: Matrix, limit: int) -> Matrix:
+    distribution = np.zeros((len(sequences), len(sequences)))
     for cut in range(limit):
         begins = [tokens[:cut] if cut < len(tokens) else None for tokens in sequences]
         for row, begin in enumerate(begins):
             alike = np.array([begin is not None and other == begin for other in begins])
-            law[row] += (
+            distribution[row] += (
                 alike * p0 / (p0[alike].sum() * limit) if begin is not None else (np.arange(len(p0)) == row) / limit
             )
-    return law
+    return distribution
 
 
 def latents(pull: float, spacing: float = 0.04) -> FiniteSpace:
@@ -345,9 +349,9 @@ def _one_step(z: Matrix, beta: float) -> Matrix:
     # Written with both squared, so that p0(z) q(z'|z) is symmetric to the last bit.
     exponent = -(z[:, None] ** 2 + z[None] ** 2 - 2 * keep * z[:, None] * z[None]) / (2 * beta * beta)
     flow = np.exp(exponent) / (2 * math.pi * beta)
-    law = flow / np.exp(-0.5 * z[:, None] ** 2) * math.sqrt(2 * math.pi) * (z[1] - z[0])
-    law[np.diag_indices_from(law)] += 1 - law.sum(axis=1)
-    return np.asarray(law)
+    distribution = flow / np.exp(-0.5 * z[:, None] ** 2) * math.sqrt(2 * math.pi) * (z[1] - z[0])
+    distribution[np.diag_indices_from(distribution)] += 1 - distribution.sum(axis=1)
+    return np.asarray(distribution)
 
 
 def _standard(

@@ -86,8 +86,8 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     assert f"prefmh {version()}" in written
     for judge in config["judges"]:
         assert f"“{judge['question']}”" in written
-    law = finished.config.law.partition("; ")[0]
-    assert f"proportional to {law}" in written
+    distribution = finished.config.target_distribution.partition("; ")[0]
+    assert f"proportional to {distribution}" in written
 
 
 def test_one_vote_is_one(researcher):

@@ -1,5 +1,5 @@
-"""Votes of model judges: what is asked, what faults do to them, and what is counted. Their law as the record has it is
-tested in `flows/test_judges_law.py`.
+"""Votes of model judges: what is asked, what faults do to them, and what is counted. Their distribution as the record
+has it is tested in `flows/test_judges_distribution.py`.
 """
 
 import math
@@ -57,7 +57,7 @@ def by_sampling(endpoint: Endpoint, asked: judge_calls.Pair, first, draws) -> ju
     return called(judge_calls.votes(endpoint, asked, first, draws))
 
 
-def test_replies_that_are_asked_again_leave_the_law_alone(scripted: Endpoint, script: Script) -> None:
+def test_replies_that_are_asked_again_leave_the_distribution_alone(scripted: Endpoint, script: Script) -> None:
     # Three replies in ten are no label, and nothing confines them.
     temperature, wanted = 0.4, 300
     others = {"Well": math.log(0.3 / 0.7 * 2) * temperature}
@@ -211,7 +211,7 @@ class TestFaults:
         shy = by_log_probabilities(scripted, pair(), [True], rng())
         assert isinstance(shy.failure, Unable)
         assert "something else than A or B" in shy.failure.reason
-        # Sampled votes have the law that p would have had.
+        # Sampled votes have the distribution that p would have had.
         assert by_sampling(scripted, pair(), [True], rng()).failure is None
 
 
@@ -310,7 +310,7 @@ def z_scores(
     return found
 
 
-def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
+def test_the_mixture_has_the_distribution_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.Given]:
         votes = called(judge_calls.votes(hides, pair(MIXED_TEMPERATURE), first, draws, draws.random(MIXED_VOTES)))
         assert votes.failure is None

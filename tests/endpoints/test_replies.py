@@ -380,7 +380,7 @@ def its_log_probabilities(found: dict[str, Any]) -> float:
     ).first
 
 
-def test_votes_keep_their_law_where_replies_that_fail_are_refused_and_only_there() -> None:
+def test_votes_keep_their_distribution_where_replies_that_fail_are_refused_and_only_there() -> None:
     assert abs(share_of_a(lambda found: None) - CHANCE) < TOLERANCE
     # A tenth of the votes is A for certain, or A with probability .2.
     for counted, share in ((its_own_token, 0.9 * CHANCE + 0.1), (its_log_probabilities, 0.9 * CHANCE + 0.1 * 0.2)):

@@ -205,7 +205,7 @@ LONG, SHORT = ShownObject("a text of twenty-one"), ShownObject("ten words.")
 VOTES = 400
 
 
-def test_the_program_of_the_docs_votes_by_its_law(make_endpoint):
+def test_the_program_of_the_docs_votes_by_its_distribution(make_endpoint):
     [code] = re.findall(r"```python\n(import json\n.*?)```", DOCS.read_text(), re.S)
     port = port_from(24_000)
     program = subprocess.Popen([sys.executable, "-c", code.replace("8100", str(port))], stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""Whether a server samples from the law that it tells, over HTTP: truthful ones, others, and a real one."""
+"""Whether a server samples from the distribution that it tells, over HTTP: truthful ones, others, and a real one."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ TOKENS = ("A", "B", "Well", "I")
 
 @dataclass
 class Voter:
-    """A model of four tokens whose server may sample from another law than it tells.
+    """A model of four tokens whose server may sample from another distribution than it tells.
 
     Args:
         logits: of its tokens.
@@ -55,9 +55,9 @@ class Voter:
                 return chat_reply(confined["choice"][0])
             logits[2:] = -np.inf
         temperature, keeps = body["temperature"] / self.sharpened, self.obeying(body)
-        law = keeps.cut(_softmax(logits / (1 if self.before else temperature)))
-        law = law ** (1 / temperature if self.before else 1)
-        drawn = np.random.default_rng(body["seed"]).choice(len(TOKENS), p=law / law.sum())
+        distribution = keeps.cut(_softmax(logits / (1 if self.before else temperature)))
+        distribution = distribution ** (1 / temperature if self.before else 1)
+        drawn = np.random.default_rng(body["seed"]).choice(len(TOKENS), p=distribution / distribution.sum())
         return chat_reply(TOKENS[drawn])
 
     def obeying(self, body: dict) -> "Voter":
@@ -67,12 +67,14 @@ class Voter:
             self, top_k=top_k, top_p=min(self.top_p, body["top_p"]), min_p=max(self.min_p, body.get("min_p", 0.0))
         )
 
-    def cut(self, law: np.ndarray) -> np.ndarray:
-        order = np.argsort(-law)
-        kept = (np.cumsum(law[order]) - law[order] < self.top_p) & (np.arange(len(law)) < self.top_k)
-        law[order[~kept]] = 0
-        law[law < self.min_p * law.max()] = 0
-        return law
+    def cut(self, distribution: np.ndarray) -> np.ndarray:
+        order = np.argsort(-distribution)
+        kept = (np.cumsum(distribution[order]) - distribution[order] < self.top_p) & (
+            np.arange(len(distribution)) < self.top_k
+        )
+        distribution[order[~kept]] = 0
+        distribution[distribution < self.min_p * distribution.max()] = 0
+        return distribution
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
@@ -97,7 +99,7 @@ def test_a_server_that_samples_truly_obeys(scripted, script, dialect):
 
 
 @pytest.mark.parametrize(
-    ("law", "told"),
+    ("distribution", "told"),
     [
         ({"top_p": 0.95}, "sharper or truncated"),
         ({"sharpened": 2.0}, "sharper or truncated"),
@@ -105,8 +107,8 @@ def test_a_server_that_samples_truly_obeys(scripted, script, dialect):
     ],
     ids=str,
 )
-def test_a_server_that_truncates_sharpens_or_flattens_is_found(scripted, script, law, told):
-    seen = found(scripted, script, Voter(**law))
+def test_a_server_that_truncates_sharpens_or_flattens_is_found(scripted, script, distribution, told):
+    seen = found(scripted, script, Voter(**distribution))
     assert (seen.effect, told in seen.evidence) == (IGNORED, True), seen
 
 
@@ -132,7 +134,7 @@ class TestPairs:
         ],
         ids=["top-p .8", "top-p .8 before the temperature", ".755 for .606"],
     )
-    def test_another_law_is_found(self, scripted, script, voter, told):
+    def test_another_distribution_is_found(self, scripted, script, voter, told):
         seen = found(scripted, script, voter, truth.truth)
         assert (seen.effect, told in seen.evidence) == (IGNORED, True), seen
         assert len(script.requests) <= truth.MOST_TRUE
@@ -204,7 +206,7 @@ class TestWholeTest:
         scripted.input_price = None
         assert probe.most(scripted).cost is None
 
-    def test_another_law_refuses_all_votes(self, scripted, script):
+    def test_another_distribution_refuses_all_votes(self, scripted, script):
         endpoint = after_test(scripted, script, Voter(top_p=0.8))
         assert endpoint.samples_plainly is False
         assert "does not sample from the distribution that it tells" in truth.differs(endpoint)
@@ -219,7 +221,7 @@ class TestWholeTest:
         assert truth.plainness(endpoint) == (False, truth.why_untold(endpoint))
 
     def test_a_temperature_that_is_ignored_counts_for_sampled_votes_alone(self):
-        seen = [{"field": each, "effect": OBEYED, "evidence": "as told"} for each in truth.LAW]
+        seen = [{"field": each, "effect": OBEYED, "evidence": "as told"} for each in truth.DISTRIBUTION]
         seen.append({"field": "temperature", "effect": IGNORED, "evidence": "4 seeds"})
         endpoint = Endpoint(base_url="http://a/v1", dialect=Dialect.VLLM, profile={"fields": seen})
         assert (truth.differs(endpoint), truth.plainness(endpoint)[0]) == ("", False)

@@ -1,4 +1,4 @@
-"""Texts written by a server, token by token: the law, and what a server may not do."""
+"""Texts written by a server, token by token: the distribution, and what a server may not do."""
 
 import math
 
@@ -47,7 +47,7 @@ class TestOverARealServer:
         assert together == alone
         assert drawn(model, 6, seed=2) != together
 
-    def test_the_first_token_has_the_models_own_law(self, llama: Endpoint) -> None:
+    def test_the_first_token_has_the_models_own_distribution(self, llama: Endpoint) -> None:
         # Against the server's log-probabilities at temperature 1, tempered here; a truncating sampler never draws
         # from the tail, which has more than a tenth of the mass.
         temperature, count = 1.5, 600

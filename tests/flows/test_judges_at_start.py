@@ -1,6 +1,7 @@
-"""Start tests the models that a campaign asks, and refuses those whose votes could not have the law of a judge's.
+"""Start tests the models that a campaign asks, and refuses those whose votes could not have the distribution of a
+judge's.
 
-Judges of further kinds, from Start to the replay of the record; and laws that nobody can verify.
+Judges of further kinds, from Start to the replay of the record; and distributions that nobody can verify.
 """
 
 import json
@@ -87,10 +88,10 @@ def test_what_nobody_has_tested_may_only_be_read(signed_in, researcher, idle_tas
     if starts:
         frozen = campaign.judges.get().frozen
         # Where p is not told, no vote is sampled in its place.
-        assert (frozen["law"], bool(frozen["profile"]["samples_plainly"])) == (UNTESTED, False)
+        assert (frozen["distribution"], bool(frozen["profile"]["samples_plainly"])) == (UNTESTED, False)
 
 
-NO_PAIR = [{"field": field, "effect": "cannot be told", "evidence": "none of 16 pairs"} for field in truth.LAW]
+NO_PAIR = [{"field": field, "effect": "cannot be told", "evidence": "none of 16 pairs"} for field in truth.DISTRIBUTION]
 # Of the likelier text in the campaign's own pair: .818 at temperature 1.
 NEAR = {"The red house stood there.": 0.0, "The grey sea lay there.": 1.5}
 
@@ -133,12 +134,12 @@ class TestOwnPairs:
         campaign, _ = start(1.0, votes)
         assert campaign.status != Campaign.Status.DRAFT
         judge = campaign.judges.get()
-        assert ("law" in judge.frozen, judge.frozen["profile"]["samples_plainly"]) == (False, True)
+        assert ("distribution" in judge.frozen, judge.frozen["profile"]["samples_plainly"]) == (False, True)
         assert {row["field"]: row["effect"] for row in judge.frozen["negotiated"]["fields"]}["truth"] == "obeyed"
         assert 200 < campaign.model_usage.get().requests < truth.MOST_TRUE + 20
 
     @pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
-    def test_one_that_tells_another_law_does_not(self, start, votes):
+    def test_one_that_tells_another_distribution_does_not(self, start, votes):
         campaign, page = start(2.6, votes)
         assert campaign.status == Campaign.Status.DRAFT
         assert "does not sample from the distribution that it tells" in page
@@ -206,13 +207,13 @@ def judge_in(path) -> dict:
 
 
 def test_one_that_is_accepted_stands_on_the_page_and_in_the_record(campaign, client, tmp_path) -> None:
-    finished = campaign(Dialect.ANTHROPIC, anthropic, law_unverified=True)
+    finished = campaign(Dialect.ANTHROPIC, anthropic, distribution_unverified=True)
     assert finished.status == Campaign.Status.FINISHED
     assert UNVERIFIED in client.get(finished.get_absolute_url()).content.decode()
     path = export_to(finished, tmp_path)
     assert_replay_passes(path)
     judge = judge_in(path)
-    assert judge["law"] == UNVERIFIED
+    assert judge["distribution"] == UNVERIFIED
     assert judge["identities"][0]["model"] == "claude-1"
 
 
@@ -222,7 +223,9 @@ def test_accepting_does_not_help_a_server_that_is_seen_to_truncate(campaign, dia
     seen = {"field": "rare label", "effect": "ignored", "evidence": "B came 0 times in 120 replies"}
     answer = OLLAMA if dialect == Dialect.OLLAMA else JUDGE
     with pytest.raises(NotPossible, match="does not sample from the distribution that it tells: B came 0 times"):
-        campaign(dialect, answer, profile={"requests": 300, "fields": [seen]}, law_unverified=True, votes=votes)
+        campaign(
+            dialect, answer, profile={"requests": 300, "fields": [seen]}, distribution_unverified=True, votes=votes
+        )
 
 
 def test_a_server_whose_test_saw_it_ignore_the_temperature_is_refused(campaign) -> None:
@@ -235,19 +238,29 @@ def test_a_server_whose_test_saw_it_ignore_the_temperature_is_refused(campaign) 
 @pytest.mark.parametrize(
     ("dialect", "thinking", "source", "words"),
     [
-        (Dialect.ANTHROPIC, None, {"law_unverified": False}, "accept at the question that the sampling cannot be"),
+        (
+            Dialect.ANTHROPIC,
+            None,
+            {"distribution_unverified": False},
+            "accept at the question that the sampling cannot be",
+        ),
         (Dialect.OPENAI_REASONING, None, {}, "Set the temperature to 1"),
         (Dialect.OPENAI, 2000, {}, "has no field for thinking"),
         (Dialect.ANTHROPIC, 500, {"temperature": 1}, "Raise “Thinking tokens at most” to 1,024"),
         (Dialect.ANTHROPIC, 2000, {}, "takes no temperature but 1 while it thinks"),
         (Dialect.OLLAMA, 2000, {"votes": "log-probabilities"}, "Let its votes be sampled"),
-        (Dialect.OLLAMA, 2000, {"law_unverified": False}, "accept at the question that the sampling cannot be"),
+        (
+            Dialect.OLLAMA,
+            2000,
+            {"distribution_unverified": False},
+            "accept at the question that the sampling cannot be",
+        ),
     ],
 )
 def test_what_a_judge_cannot_be_is_refused_with_what_to_do(campaign, dialect, thinking, source, words) -> None:
     answer = {Dialect.ANTHROPIC: anthropic, Dialect.OLLAMA: OLLAMA}.get(dialect, JUDGE)
     with pytest.raises(NotPossible, match=words):
-        campaign(dialect, answer, thinking=thinking, **{"law_unverified": True} | source)
+        campaign(dialect, answer, thinking=thinking, **{"distribution_unverified": True} | source)
     assert not Vote.objects.exists()
 
 
@@ -257,7 +270,7 @@ class TestProgram:
     @pytest.fixture
     def start(self, researcher, settings):
         def start(votes: int, accepts: bool = False, **changes) -> Campaign:
-            source = {"kind": "model", "endpoint": "A model"} | ({"law_unverified": True} if accepts else {})
+            source = {"kind": "model", "endpoint": "A model"} | ({"distribution_unverified": True} if accepts else {})
             judge = {"question": "Which is darker?", "votes": votes, "source": source}
             profile = {"requests": 0, "fields": []}
             with declared_server(
@@ -273,7 +286,7 @@ class TestProgram:
     def test_it_has_one_vote_on_a_pair_or_as_many_as_its_owner_answers_for(self, start, votes, accepts):
         campaign = start(votes, accepts)
         assert campaign.status == Campaign.Status.FINISHED
-        assert campaign.judges.get().frozen["law"] == UNVERIFIED
+        assert campaign.judges.get().frozen["distribution"] == UNVERIFIED
 
     def test_more_are_refused_with_what_to_do(self, start):
         with pytest.raises(NotPossible, match="Let it have one vote on a pair, or accept"):

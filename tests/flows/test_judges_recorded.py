@@ -79,7 +79,7 @@ def test_an_endpoint_that_a_campaign_asks_stays_what_it_is(client, researcher, e
     endpoint.refresh_from_db()
     assert {name: getattr(endpoint, name) for name in change} != change
     assert "cannot be changed while “Twelve texts” uses it" in page
-    # Prices and limits are nobody's law.
+    # Prices and limits are nobody's distribution.
     client.post(address, fields(script, input_price="2.5", concurrency="7"))
     endpoint.refresh_from_db()
     assert (endpoint.input_price, endpoint.concurrency) == (2.5, 7)
@@ -311,7 +311,7 @@ def thinking(text: str):
 
 
 def finished(campaign, answer, **source) -> Campaign:
-    settings = {"law_unverified": True, "temperature": 1, "thinking": 2000} | source
+    settings = {"distribution_unverified": True, "temperature": 1, "thinking": 2000} | source
     return campaign(Dialect.OPENROUTER, answer, **settings)
 
 
@@ -369,7 +369,7 @@ def blind(body: dict) -> dict:
 @pytest.fixture
 def judged(researcher, settings):
     def of(answer=seeing, dialect=Dialect.OPENAI, **vision):
-        source = {"kind": "model", "endpoint": "A model", "law_unverified": True}
+        source = {"kind": "model", "endpoint": "A model", "distribution_unverified": True}
         source |= {"vision": vision} if vision else {}
         judges = [{"question": "Which is safer?", "votes": 2, "source": source}]
         config = make_config(

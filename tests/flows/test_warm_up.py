@@ -13,9 +13,9 @@ from sampler import exact
 from sampler.exact import target
 from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support.campaigns import WARM_UP, invitation_path, warming_campaign
-from tests.support.enumerated import walk_law
+from tests.support.enumerated import walk_distribution
 from tests.support.records import checked_export
-from tests.support.sampling import neighbours_law
+from tests.support.sampling import neighbours_distribution
 
 CHAINS, W, BURN_IN, AFTER = 6, 80, 10, 160
 STEPS = W + BURN_IN + AFTER
@@ -66,11 +66,11 @@ def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site
     rows = campaign.states.order_by("index").values_list("weight", "neighbours")
     catalog = sampler.Catalog([weight for weight, _ in rows], tuple(tuple(row) for _, row in rows))
     walks = {length: chain_of(catalog, length) for length in WARM_UP["grid"]}
-    laws = np.mean(list(walks.values()), axis=0), walks[campaign.walk_length]
+    distributions = np.mean(list(walks.values()), axis=0), walks[campaign.walk_length]
     goal = target(catalog.log_p0, SCORES[None])
-    for law in laws:
-        np.testing.assert_allclose(goal @ law, goal, rtol=1e-9)
-    null = simulated_visits(np.random.default_rng(6), np.exp(catalog.log_p0), laws)
+    for distribution in distributions:
+        np.testing.assert_allclose(goal @ distribution, goal, rtol=1e-9)
+    null = simulated_visits(np.random.default_rng(6), np.exp(catalog.log_p0), distributions)
     for part, visits in enumerate(visits_of(campaign)):
         assert rank_p_value(visits, null[:, part]) > LEAST_P_VALUE
     for length in walks:
@@ -81,20 +81,23 @@ def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site
 
 def chain_of(catalog: sampler.Catalog, length: int) -> np.ndarray:
     """Return the chain of walks of one length, with the votes averaged out."""
-    walked = walk_law(catalog.log_p0, neighbours_law(catalog), length)
+    walked = walk_distribution(catalog.log_p0, neighbours_distribution(catalog), length)
     return exact.transition_matrix(catalog.log_p0, walked, SCORES[None], sampler.NVote((1,)), np.zeros((12, 12)))
 
 
-def simulated_visits(rng: np.random.Generator, start: np.ndarray, laws: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def simulated_visits(
+    rng: np.random.Generator, start: np.ndarray, distributions: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
     """Return the visits of simulated right campaigns, shape (SIMULATED, 2, 12).
 
-    The chains are short and start far from the target, so the limit law of `visits_p_value` would reject too many.
+    The chains are short and start far from the target, so the limit distribution of `visits_p_value` would reject too
+    many.
     """
     visits = np.zeros((SIMULATED, 2, 12))
     runs = np.repeat(np.arange(SIMULATED), CHAINS)
     states = rng.choice(12, p=start, size=len(runs))
     for step in range(1, STEPS + 1):
-        ends = np.cumsum(laws[int(step > W)], axis=1)[states, :-1]
+        ends = np.cumsum(distributions[int(step > W)], axis=1)[states, :-1]
         states = (rng.random(len(states))[:, None] >= ends).sum(axis=1)
         if (part := part_of(step)) is not None:
             np.add.at(visits[:, part], (runs, states), 1)

@@ -32,7 +32,7 @@ def test_a_token_of_no_probability_is_never_drawn(kind, device):
     assert choose(logits, 1.0, torch.tensor([0.0, NEARLY_ONE], dtype=torch.float64)).tolist() == [1, 3]
 
 
-def test_logits_that_are_no_law_give_no_token(chosen):
+def test_logits_that_are_no_distribution_give_no_token(chosen):
     assert chosen([0.0, torch.nan], 0.5) == [-1]
     assert chosen([-torch.inf, -torch.inf], 0.5) == [-1]
     assert chosen([0.0, torch.inf], 0.5) == [-1]

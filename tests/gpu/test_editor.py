@@ -46,7 +46,7 @@ def test_a_trained_editor_keeps_detailed_balance(name, device):
     kernel, states = learned(space, trained(name, device)), space.reachable()
     q = q_matrix(kernel, states)
     check_rows(q)
-    check_balance(size_log_p0(space.law(), states), q, claimed_ratios(kernel, states, q))
+    check_balance(size_log_p0(space.distribution(), states), q, claimed_ratios(kernel, states, q))
     assert not np.allclose(q, q_matrix(learned(space, TorchEditor(Vocabulary(space.arms), 3)), states))
 
 
@@ -54,8 +54,10 @@ def test_a_new_editor_proposes_what_the_plain_kernel_does(device):
     space = SMALL_SPACES["imidazole"]
     kernel = learned(space, TorchEditor(Vocabulary(space.arms), seed=1, device=device))
     for state in space.reachable()[:10]:
-        plain = {reached: chance for reached, chance in space.kernel().law(state).items() if chance}
-        assert {each: chance for each, chance in kernel.law(state).items() if chance} == pytest.approx(plain, abs=1e-6)
+        plain = {reached: chance for reached, chance in space.kernel().distribution(state).items() if chance}
+        assert {each: chance for each, chance in kernel.distribution(state).items() if chance} == pytest.approx(
+            plain, abs=1e-6
+        )
 
 
 def test_equivalent_atoms_get_the_same_numbers_and_a_batch_the_same_as_single_calls(device):
@@ -89,9 +91,13 @@ def test_weights_follow_from_the_seed_and_the_updates():
 
 @cache
 def drawn():
-    """Return edits drawn from the plain law along a walk, and whether each raised the score, possible or not."""
+    """Return edits drawn from the plain distribution along a walk, and whether each raised the score, possible or
+    not.
+    """
     space = SPACE.build()
-    kernel = LearnedFragments(space.vocabulary, space.law, TorchEditor(space.vocabulary, 0), convention="paper")
+    kernel = LearnedFragments(
+        space.vocabulary, space.distribution, TorchEditor(space.vocabulary, 0), convention="paper"
+    )
     state, edits, raised = "CC", [], []
     for step in range(1_500):
         proposal = kernel.propose(stream(6, 0, step, Purpose.PROPOSAL), state)
@@ -141,7 +147,9 @@ def test_the_likelihood_of_improving_edits_at_new_molecules_rises():
 
 
 def test_it_does_not_where_the_labels_are_shuffled():
-    """Then the edits learned from follow the law that the editor starts with, and there is nothing to learn."""
+    """Then the edits learned from follow the distribution that the editor starts with, and there is nothing to
+    learn.
+    """
     with pytest.raises(AssertionError, match="the gain is"):
         check_learned(np.random.default_rng(1).permutation(drawn()[1]))
 

@@ -24,7 +24,7 @@ def test_every_part_finds_what_it_should(tmp_path):
     done, found = run(tmp_path, "--tiny", "--device", "cpu")
     assert done.returncode == 0, done.stdout + done.stderr
     parts = {line["part"] for line in found if line["good"]}
-    assert parts == {"law", "batches", "again", "speed", "images", "editor", "tests", "campaign"}
+    assert parts == {"distribution", "batches", "again", "speed", "images", "editor", "tests", "campaign"}
     assert sum(line["name"].startswith("control: ") for line in found) == 5
     assert any("share of the floor" in line["name"] for line in found)
 

@@ -33,8 +33,9 @@ def model_of(make=llama, weights=None, limit=LIMIT, **options):
     return TransformersModel(weights or weights_of(make), limit=limit, **options)
 
 
-# Between the laws of a row alone and beside others, the largest total variation over 40 tokens. In bfloat16 a logit of
-# about 1 has two or three digits. On a GPU sums are split by the shape, so that float32 moves a token now and then.
+# Between the distributions of a row alone and beside others, the largest total variation over 40 tokens. In bfloat16 a
+# logit of about 1 has two or three digits. On a GPU sums are split by the shape, so that float32 moves a token now and
+# then.
 LAWS_DIFFER = {torch.float64: 1e-13, torch.float32: 1e-5, torch.bfloat16: 0.05}
 
 
@@ -59,7 +60,7 @@ class TestRows:
 
     @pytest.mark.parametrize("make", [gpt2, llama])
     @pytest.mark.parametrize(("dtype", "most"), LAWS_DIFFER.items())
-    def test_a_rows_law_beside_longer_rows_is_its_own_but_for_rounding(self, make, dtype, most, device):
+    def test_a_rows_distribution_beside_longer_rows_is_its_own_but_for_rounding(self, make, dtype, most, device):
         weights = weights_of(make, device=device, dtype=dtype)
         ids = torch.arange(ROWS * LIMIT, device=device).reshape(ROWS, LIMIT) % weights.vocabulary
         lengths = 1 + torch.arange(ROWS, device=device) % LIMIT
@@ -68,8 +69,8 @@ class TestRows:
             together, _ = weights.forward(ids, mask, None, last=1)
             for row, length in enumerate(lengths.tolist()):
                 alone, _ = weights.forward(ids[row : row + 1, -length:], mask[row : row + 1, -length:], None, last=1)
-                laws = (logits.double().softmax(-1) for logits in (alone[0, 0], together[row, 0]))
-                assert 0.5 * torch.sub(*laws).abs().sum() < most
+                distributions = (logits.double().softmax(-1) for logits in (alone[0, 0], together[row, 0]))
+                assert 0.5 * torch.sub(*distributions).abs().sum() < most
 
     def test_a_row_draws_one_number_for_each_token_it_writes(self, device):
         # Rows end at different times, so that some wait, and are dropped, while others go on.
@@ -232,7 +233,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match="40 is not among the model's 40"):
             Weights(module, tokenizer)
 
-    def test_logits_that_are_no_law_are_not_drawn_from(self, device):
+    def test_logits_that_are_no_distribution_are_not_drawn_from(self, device):
         model = model_of(weights=Weights(NotANumber(llama(1 + len(WORDS))).to(device), tokenizer_of(WORDS)))
         with pytest.raises(ArithmeticError, match="not finite"):
             model.continue_batch(rngs(2), [PROMPTS[0]] * 2, [(), ()])

@@ -312,9 +312,9 @@ def test_of_a_panelist_the_name_goes_and_they_stay_the_panelist(researcher):
     content = bytes_of_all(panel)
     assert b"zzAdazz" not in content
     panel.refresh_from_db()
-    law = panel.config.law
+    distribution = panel.config.target_distribution
     assert panel.config.panelists == ("1", "zzGracezz", "zzAlanzz")
-    assert panel.config.law == law
+    assert panel.config.target_distribution == distribution
     # Nobody leaves a panel: who opens the link is still the same person.
     assert sit_down(panel, 1) == ada
     assert sit_down(panel, 1).removed_at is None

@@ -213,12 +213,15 @@ def test_the_mean_acceptance_of_several_judges_is_the_sum_over_the_others_tallie
     others = [index for index in range(len(budgets)) if index != largest]
     expected = Decimal(0)
     for tally in itertools.product(*(range(1, budgets[index] + 1) for index in others)):
-        factor, law = Fraction(1), Fraction(1)
+        factor, distribution = Fraction(1), Fraction(1)
         for index, k in zip(others, tally, strict=True):
             n, p = budgets[index], chances[index]
-            factor, law = factor * Fraction(k, n - k + 1), law * math.comb(n, k) * p**k * (1 - p) ** (n - k)
+            factor, distribution = (
+                factor * Fraction(k, n - k + 1),
+                distribution * math.comb(n, k) * p**k * (1 - p) ** (n - k),
+            )
         mean = averaged(factor * Fraction(1, 4), chances[largest], budgets[largest])
-        expected += mean * Decimal(law.numerator) / Decimal(law.denominator)
+        expected += mean * Decimal(distribution.numerator) / Decimal(distribution.denominator)
     check(quietly(marginal_acceptance, math.log(0.25), [float(chance) for chance in chances], budgets), expected)
 
 

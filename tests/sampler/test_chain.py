@@ -13,9 +13,9 @@ from scipy import stats
 import sampler
 from tests.support.sampling import (
     LOPSIDED,
-    independent_law,
+    independent_distribution,
     mixture,
-    neighbours_law,
+    neighbours_distribution,
     two_scores,
     visits_p_value,
 )
@@ -108,7 +108,7 @@ def test_many_chains_at_once_are_the_chains_one_by_one(space, kernel):
 
 SCORES = two_scores(LOPSIDED)
 PI = sampler.target(LOPSIDED.log_p0, SCORES)
-Q = independent_law(LOPSIDED)
+Q = independent_distribution(LOPSIDED)
 RULE = sampler.NVote((3, 2))
 
 
@@ -159,7 +159,7 @@ def test_negative_keys_are_refused_by_name(name):
 
 
 # Simulated chains visit states as the exact chain says, and a majority vote is found out. And the test on visit
-# counts that the statistical tests share: it holds its level and finds a wrong law.
+# counts that the statistical tests share: it holds its level and finds a wrong distribution.
 
 
 JUDGES = [sampler.BradleyTerry(scores.__getitem__) for scores in SCORES]
@@ -176,25 +176,25 @@ class Majority:
         return 2 * sum(self._judge.vote(rng, current, proposal) for _ in range(self._votes)) > self._votes
 
 
-def p_value(kernel, law, budgets=RULE.budgets, judges=JUDGES):
+def p_value(kernel, distribution, budgets=RULE.budgets, judges=JUDGES):
     """Return the p-value of CHAINS * STEPS steps against the exact chain."""
     visits = np.zeros((CHAINS, len(LOPSIDED)))
     for chain in range(CHAINS):
         for position in sampler.simulate(plan(kernel(LOPSIDED), 5, budgets), judges, STEPS, chain):
             visits[chain, position.state] += position.step > 0
     assert visits.sum() == CHAINS * STEPS
-    return visits_p_value(visits, sampler.transition_matrix(LOPSIDED.log_p0, law(LOPSIDED), SCORES, RULE), PI)
+    return visits_p_value(visits, sampler.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, RULE), PI)
 
 
 def test_a_simulated_campaign_samples_the_target():
     # One time in a thousand a right chain would fall below; the seed is fixed.
-    assert p_value(sampler.Independent, independent_law) > 1e-3
-    assert p_value(sampler.Neighbours, neighbours_law) > 1e-3
+    assert p_value(sampler.Independent, independent_distribution) > 1e-3
+    assert p_value(sampler.Neighbours, neighbours_distribution) > 1e-3
 
 
 def test_a_campaign_decided_by_majority_does_not():
     majorities = [Majority(judge, votes) for judge, votes in zip(JUDGES, RULE.budgets, strict=True)]
-    assert p_value(sampler.Independent, independent_law, (1, 1), majorities) < 1e-6
+    assert p_value(sampler.Independent, independent_distribution, (1, 1), majorities) < 1e-6
 
 
 def test_a_simulated_campaign_is_a_function_of_its_seed():
@@ -224,11 +224,13 @@ def test_a_judge_whose_scores_lie_far_apart_is_certain_and_overflows_nowhere():
     assert (judge.preference("worst", "best"), judge.preference("best", "worst")) == (1.0, 0.0)
 
 
-TRANSITIONS = sampler.transition_matrix(LOPSIDED.log_p0, neighbours_law(LOPSIDED), SCORES, sampler.NVote((2, 3)))
+TRANSITIONS = sampler.transition_matrix(
+    LOPSIDED.log_p0, neighbours_distribution(LOPSIDED), SCORES, sampler.NVote((2, 3))
+)
 
 
 def visit_counts(chains, steps, seed):
-    """Return visit counts of chains run side by side from the stationary law, shape (chains, n)."""
+    """Return visit counts of chains run side by side from the stationary distribution, shape (chains, n)."""
     rng = np.random.default_rng(seed)
     cumulative = TRANSITIONS.cumsum(axis=1)
     state = rng.choice(len(PI), size=chains, p=PI)
@@ -239,7 +241,7 @@ def visit_counts(chains, steps, seed):
     return counts
 
 
-def test_p_values_of_a_right_chain_are_uniform_and_of_a_wrong_law_tiny():
+def test_p_values_of_a_right_chain_are_uniform_and_of_a_wrong_distribution_tiny():
     each = visit_counts(400, 2_000, seed=2)
     values = [visits_p_value(counts, TRANSITIONS, PI) for counts in each]
     assert stats.kstest(values, "uniform").pvalue > 1e-3

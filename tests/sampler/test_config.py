@@ -74,7 +74,7 @@ def test_a_bad_field_is_named_by_its_path(path, value, problem):
 
 
 @pytest.mark.parametrize("temperature", [0, -1, 0.001, 6])
-def test_a_model_is_asked_at_a_temperature_at_which_its_votes_have_a_law(temperature):
+def test_a_model_is_asked_at_a_temperature_at_which_its_votes_have_a_distribution(temperature):
     # Below .01 vLLM samples at .01, and no vote can be drawn from log-probabilities.
     source = {"kind": "model", "endpoint": "A model", "temperature": temperature}
     assert list(problems_of(changed(["judges", 0, "source"], source))) == ["judges.0.source.temperature"]
@@ -195,9 +195,9 @@ def test_a_config_of_another_version_is_refused():
 def test_a_right_target_is_accepted_and_a_wrong_one_refused():
     config = parse_config(changed(["judges"], [FIRST, SECOND]))
     assert "target" not in config.model_dump(mode="json")
-    stated = config.model_dump(mode="json") | {"target": config.law}
+    stated = config.model_dump(mode="json") | {"target": config.target_distribution}
     assert parse_config(stated).model_dump(mode="json") == stated
-    for wrong in ("p0(x) * exp(s1(x))", config.law.replace("2*", ""), config.law + " "):
+    for wrong in ("p0(x) * exp(s1(x))", config.target_distribution.replace("2*", ""), config.target_distribution + " "):
         with pytest.raises(ConfigError, match=r"^target: .*p0\(x\) \* exp\(2\*s1\(x\)\)"):
             parse_config(stated | {"target": wrong})
 
@@ -242,7 +242,7 @@ def test_recordings_are_not_put_to_a_model():
     assert problems_of(judged)["judges.0.source"] == "must not be a model: it hears no recordings. Let people judge"
 
 
-# Panels: what a config of one may be, which law it samples, and pairs that somebody meets again.
+# Panels: what a config of one may be, which distribution it samples, and pairs that somebody meets again.
 
 
 NAMES = ("Ada", "Grace", "Alan")
@@ -278,7 +278,7 @@ def with_judge(index: int, **changes) -> dict:
 def test_a_panel_samples_the_sum_of_the_scores_of_its_people():
     config = parse_config(PANEL)
     assert config.panelists == NAMES
-    assert config.law == (
+    assert config.target_distribution == (
         "p0(x) * exp(s1(x) + s2(x) + s3(x)); "
         "s1: “Which?”, panelist 1; s2: “Which?”, panelist 2; s3: “Which?”, panelist 3"
     )

@@ -1,4 +1,4 @@
-"""What a campaign will take; and what chains that open later or are ended early do to its law."""
+"""What a campaign will take; and what chains that open later or are ended early do to its distribution."""
 
 import itertools
 from bisect import bisect_right
@@ -10,9 +10,9 @@ from scipy import stats
 
 import sampler
 from sampler import Estimate, NVote, Verdict, acceptance_probability, estimate, exact, mean_votes, step_votes, verdict
-from tests.laws.crowds import Voters
-from tests.laws.law import CATALOG, Matrix
-from tests.support.sampling import independent_law, neighbours_law
+from tests.statistics.crowds import Voters
+from tests.statistics.distribution import CATALOG, Matrix
+from tests.support.sampling import independent_distribution, neighbours_distribution
 
 # What a campaign will take: the mean number of votes agrees with an enumeration, and the estimate with plain sums.
 
@@ -112,9 +112,9 @@ def test_what_is_refused(call, told):
         call()
 
 
-# Chains that open when somebody would wait: each has its law, and the bias of an average over them is bounded. A
-# crowd is simulated whose steps take more votes in some states than in others, and who come and go: so how many
-# chains open depends on what the chains did. Their laws are worked out by enumeration.
+# Chains that open when somebody would wait: each has its distribution, and the bias of an average over them is bounded.
+# A crowd is simulated whose steps take more votes in some states than in others, and who come and go: so how many
+# chains open depends on what the chains did. Their distributions are worked out by enumeration.
 
 
 FOUR_OBJECTS = sampler.Catalog(np.array([4.0, 2.0, 1.0, 1.0]))
@@ -122,9 +122,11 @@ SCORES = np.array([-1.0, 0.0, 0.6, 1.2])
 VOTES_OF_A_STEP = (1, 1, 4, 8)
 """By the state that the step leaves."""
 LEAST, MOST, CROWD_STEPS, BURN_IN = 2, 12, 10, 3
-MATRIX = exact.transition_matrix(FOUR_OBJECTS.log_p0, independent_law(FOUR_OBJECTS), SCORES[None], sampler.NVote((1,)))
+MATRIX = exact.transition_matrix(
+    FOUR_OBJECTS.log_p0, independent_distribution(FOUR_OBJECTS), SCORES[None], sampler.NVote((1,))
+)
 START = np.exp(FOUR_OBJECTS.log_p0)
-LAWS = np.stack([START @ np.linalg.matrix_power(MATRIX, step) for step in range(CROWD_STEPS + 1)])
+DISTRIBUTIONS = np.stack([START @ np.linalg.matrix_power(MATRIX, step) for step in range(CROWD_STEPS + 1)])
 """Of a chain's state after each step."""
 _CUMULATIVE = [row.tolist() for row in np.cumsum(np.vstack([MATRIX, START]), axis=1)]
 
@@ -132,8 +134,8 @@ Opens = Callable[[int], bool]
 """Whether a chain opens for somebody who would wait, by its start."""
 
 
-def _draw(rng: np.random.Generator, law: int) -> int:
-    return min(bisect_right(_CUMULATIVE[law], rng.random()), 3)
+def _draw(rng: np.random.Generator, distribution: int) -> int:
+    return min(bisect_right(_CUMULATIVE[distribution], rng.random()), 3)
 
 
 def crowd(rng: np.random.Generator, opens: Opens) -> list[list[int]]:
@@ -178,12 +180,12 @@ def crowds(number: int, opens: Opens) -> list[np.ndarray]:
     return [np.array(crowd(rng, opens)) for _ in range(number)]
 
 
-def law_p_value(found: list[np.ndarray]) -> float:
+def distribution_p_value(found: list[np.ndarray]) -> float:
     """Return the p-value of where the chains that opened later start, go first and end, by Bonferroni."""
     p_values = []
     for step in (0, 1, CROWD_STEPS):
         visits = np.bincount(np.concatenate([chains[LEAST:, step] for chains in found]), minlength=4)
-        p_values.append(stats.chisquare(visits, visits.sum() * LAWS[step] / LAWS[step].sum()).pvalue)
+        p_values.append(stats.chisquare(visits, visits.sum() * DISTRIBUTIONS[step] / DISTRIBUTIONS[step].sum()).pvalue)
     return 3 * min(p_values)
 
 
@@ -194,17 +196,17 @@ def bias(found: list[np.ndarray]) -> tuple[float, float, float]:
     of_chains = [SCORES[chains[:, BURN_IN + 1 :]].mean(axis=1) for chains in found]
     averages = np.array([each.mean() for each in of_chains])
     numbers = np.array([len(each) for each in of_chains])
-    expected = (LAWS[BURN_IN + 1 :] @ SCORES).mean()
+    expected = (DISTRIBUTIONS[BURN_IN + 1 :] @ SCORES).mean()
     bound = np.concatenate(of_chains).std() * np.sqrt(numbers.mean()) * (1 / numbers).std()
     return abs(averages.mean() - expected), averages.std() / np.sqrt(len(found)), bound
 
 
-def test_chains_that_open_for_whoever_waits_have_their_law_and_the_bias_of_an_average_is_bounded():
+def test_chains_that_open_for_whoever_waits_have_their_distribution_and_the_bias_of_an_average_is_bounded():
     found = crowds(1_500, lambda start: True)
     # How many there are depends on what happened: else there would be nothing to test.
     assert len({len(chains) for chains in found}) > 4
     # By a right program missed once in a thousand seeds; this one is fixed.
-    assert law_p_value(found) > 1e-3
+    assert distribution_p_value(found) > 1e-3
     off, error, bound = bias(found)
     assert off < bound + 3.3 * error
     assert bound < 0.03
@@ -213,17 +215,18 @@ def test_chains_that_open_for_whoever_waits_have_their_law_and_the_bias_of_an_av
 def test_chains_that_open_by_where_they_start_are_found_out():
     # Wrong: a chain is kept only if it starts well.
     found = crowds(300, lambda start: start >= 2)
-    assert law_p_value(found) < 1e-9
+    assert distribution_p_value(found) < 1e-9
     off, error, bound = bias(found)
     assert off > bound + 3.3 * error
 
 
-# What it costs to end chains at suspended steps: the law of the samples that are left, worked out by enumeration. At
-# x the kernel proposes x' and the step is suspended for ever with a probability e(x, x'); else it is decided.
+# What it costs to end chains at suspended steps: the distribution of the samples that are left, worked out by
+# enumeration. At x the kernel proposes x' and the step is suspended for ever with a probability e(x, x'); else it is
+# decided.
 
 
 STEPS = 60
-Q = neighbours_law(CATALOG)
+Q = neighbours_distribution(CATALOG)
 ACCEPTANCE = NVote((1,)).mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, Q), Voters().preferences()[..., None])
 N = len(Q)
 SUSPENDED = {
@@ -233,8 +236,8 @@ SUSPENDED = {
 }
 
 
-def laws_left(suspended: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the laws of x^(0) to x^(T) of the chains that are not ended by then, and the shares of these."""
+def distributions_left(suspended: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the distributions of x^(0) to x^(T) of the chains that are not ended by then, and the shares of these."""
     moved = Q * ACCEPTANCE * (1 - suspended)
     stayed = (Q * (1 - ACCEPTANCE) * (1 - suspended)).sum(axis=1)
     # Rows sum to less than one: the rest is ended.
@@ -247,8 +250,8 @@ def laws_left(suspended: Matrix) -> tuple[Matrix, Matrix]:
 
 def errors(suspended: Matrix) -> tuple[Matrix, Matrix]:
     """Return the total variation from the chains that are never ended, after each step, and the shares not ended."""
-    (laws, shares), (whole, _) = laws_left(suspended), laws_left(np.zeros((N, N)))
-    return np.abs(laws - whole).sum(axis=1) / 2, shares
+    (distributions, shares), (whole, _) = distributions_left(suspended), distributions_left(np.zeros((N, N)))
+    return np.abs(distributions - whole).sum(axis=1) / 2, shares
 
 
 @pytest.mark.parametrize("suspended", SUSPENDED.values(), ids=list(SUSPENDED))

@@ -262,14 +262,19 @@ def rating_script() -> Iterator[Script]:
 
 
 # What *Test* keeps of a server whose votes are what it tells.
-TRUE_LAW = {"requests": 1, "fields": [{"field": "truth", "effect": "obeyed", "evidence": "as often as it tells"}]}
+TRUE_DISTRIBUTION = {
+    "requests": 1,
+    "fields": [{"field": "truth", "effect": "obeyed", "evidence": "as often as it tells"}],
+}
 
 
 def registered(owner, url: str, settings, name: str = "A model", **fields) -> Endpoint:
-    """Return an endpoint for a server on this machine, which may be called; *Test* has seen that its law is true."""
+    """Return an endpoint for a server on this machine, which may be called; *Test* has seen that its distribution is
+    true.
+    """
     settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    fields = {"model": "tiny", "dialect": Dialect.VLLM, "profile": TRUE_LAW} | fields
+    fields = {"model": "tiny", "dialect": Dialect.VLLM, "profile": TRUE_DISTRIBUTION} | fields
     made = Endpoint(owner=owner, name=name, base_url=url, **fields)
     made.samples_plainly, made.sampling_words = plainness(made)
     made.save()

@@ -40,7 +40,7 @@ class FragmentMoves(fragments.FragmentMoves):
                 return self._edits.log_p0(other) - self._edits.log_p0(one) + gain
         return -math.inf
 
-    def law(self, state: str) -> dict[str, float]:
+    def distribution(self, state: str) -> dict[str, float]:
         """Return q(.|state) by trying every action, with none of the short cuts that `propose` takes.
 
         Slow: one product for each atom and arm. Raises ValueError as `propose` does.
@@ -73,10 +73,10 @@ class LearnedFragments(learned_fragments.LearnedFragments):
         """Return log q(proposal|state), all ways summed; minus infinity for a move that is impossible.
 
         Raises:
-            ValueError: as `propose_batch`, or the two are the same state (`law` gives that).
+            ValueError: as `propose_batch`, or the two are the same state (`distribution` gives that).
         """
         if state == proposal:
-            raise ValueError("proposal must be another state; law(state) gives the chance to stay")
+            raise ValueError("proposal must be another state; distribution(state) gives the chance to stay")
         return self._log_q(self._read([state])[0], state, proposal)
 
     def log_r0(self, state: str, proposal: str) -> float:
@@ -103,7 +103,7 @@ class LearnedFragments(learned_fragments.LearnedFragments):
         for edit in every_edit(self.edits, chances.graph):
             yield edit, math.exp(chances.log_chance(edit, self._add)), self.edits.made(chances.graph, edit) or state
 
-    def law(self, state: str) -> dict[str, float]:
+    def distribution(self, state: str) -> dict[str, float]:
         """Return q(.|state) by trying every action, with none of the short cuts that `propose` takes.
 
         Raises ValueError as `propose` does.
@@ -163,7 +163,7 @@ def base_chain(log_p0: npt.ArrayLike, q: npt.ArrayLike) -> Matrix:
     return transitions_of(q, np.exp(np.minimum(0.0, log_base_ratio(log_p0, q))))
 
 
-def walk_law(log_p0: npt.ArrayLike, q: npt.ArrayLike, length: int) -> Matrix:
+def walk_distribution(log_p0: npt.ArrayLike, q: npt.ArrayLike, length: int) -> Matrix:
     """Return what a walk of q proposes (`sampler.kernels.walk`): `base_chain` taken `length` times, shape (n, n).
 
     Its base ratio is 1: give the functions below zeros as `log_r0`, for what they would work out from tiny
@@ -172,7 +172,7 @@ def walk_law(log_p0: npt.ArrayLike, q: npt.ArrayLike, length: int) -> Matrix:
     return np.linalg.matrix_power(base_chain(log_p0, q), length)
 
 
-def imbalance(law: Matrix, transitions: Matrix) -> float:
+def imbalance(distribution: Matrix, transitions: Matrix) -> float:
     """Return max |pi(x) P(x, x') - pi(x') P(x', x)|; 0 is detailed balance."""
-    flow = law[:, None] * transitions
+    flow = distribution[:, None] * transitions
     return float(np.abs(flow - flow.T).max())

@@ -38,7 +38,7 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.voting import admission
-from tests.support.campaigns import TRUE_LAW, create_draft
+from tests.support.campaigns import TRUE_DISTRIBUTION, create_draft
 from tests.support.models import Script, Writer, chat_reply, scripted_server
 from tests.support.process import sweep_everything, tasks_in_turn, wait_until_idle
 from tests.support.sampling import mixture
@@ -203,7 +203,7 @@ def _owner(script: Script):
     make_researcher(owner)
     # One request at a time, so that replies come in the order in which they are asked for.
     fields = {"base_url": script.url, "model": "checksum", "dialect": Dialect.VLLM, "concurrency": 1}
-    endpoint = Endpoint(owner=owner, name=MODEL, profile=TRUE_LAW, samples_plainly=True, **fields)
+    endpoint = Endpoint(owner=owner, name=MODEL, profile=TRUE_DISTRIBUTION, samples_plainly=True, **fields)
     endpoint.full_clean()
     endpoint.save()
     return owner

@@ -27,8 +27,8 @@ def every_outcome(draw: Callable[[Any], Any]) -> Iterator[tuple[float, Any]]:
             return
 
 
-def law_of(draw: Callable[[Any], Hashable]) -> dict[Any, float]:
-    """Return the law of what `draw(rng)` returns."""
+def distribution_of(draw: Callable[[Any], Hashable]) -> dict[Any, float]:
+    """Return the distribution of what `draw(rng)` returns."""
     parts: dict[Any, list[float]] = {}
     for probability, result in every_outcome(draw):
         parts.setdefault(result, []).append(probability)

@@ -27,7 +27,7 @@ from sampler.record.tables import MOMENT as MOMENTS
 from sampler.record.verify import checked
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import MoleculeGraph, read_molecule, read_state
-from sampler.spaces.molecules.space import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculeDistribution
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from tests.support.enumerated import FragmentMoves, LearnedFragments
 
@@ -49,7 +49,8 @@ def transition_matrix(
     budgets: Sequence[int],
     rule: MeanRule = sampler.marginal_acceptance,
 ) -> Matrix:
-    """Return the exact chain of proposal law q and Bradley-Terry judges, their votes averaged out, shape (n, n).
+    """Return the exact chain of proposal distribution q and Bradley-Terry judges, their votes averaged out, shape (n,
+    n).
 
     Args:
         log_p0: shape (n,).
@@ -91,8 +92,8 @@ def pooled_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArr
     return np.minimum(1, np.exp(log_r0) * votes.sum() / (budgets.sum() - votes.sum() + 1))
 
 
-def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, law: Matrix) -> float:
-    """Return the p-value of visit counts under a chain with these transitions and this stationary law.
+def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, distribution: Matrix) -> float:
+    """Return the p-value of visit counts under a chain with these transitions and this stationary distribution.
 
     By the central limit theorem for Markov chains, T (v - pi)^T Sigma^+ (v - pi) tends to chi-square with n - 1
     degrees of freedom, v being the visit frequencies and Sigma `visit_covariance`. The sum over independent
@@ -101,20 +102,21 @@ def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, law: Matrix) -> f
     Args:
         visits: how often each state was visited, shape (n,), or (chains, n) for independent chains.
         transitions: shape (n, n).
-        law: the expected frequencies, shape (n,).
+        distribution: the expected frequencies, shape (n,).
     """
     counts = np.atleast_2d(np.asarray(visits, dtype=np.float64)).sum(axis=0)
     steps = counts.sum()
     # Without the last state the covariance is regular, and the quadratic form is the one with the pseudo-inverse.
-    gap = (counts / steps - law)[:-1]
-    statistic = steps * gap @ np.linalg.solve(visit_covariance(transitions, law)[:-1, :-1], gap)
-    return float(stats.chi2.sf(statistic, len(law) - 1))
+    gap = (counts / steps - distribution)[:-1]
+    statistic = steps * gap @ np.linalg.solve(visit_covariance(transitions, distribution)[:-1, :-1], gap)
+    return float(stats.chi2.sf(statistic, len(distribution) - 1))
 
 
 # What every kernel must pass, and a deliberately wrong one must not.
 #
 # `check_rows` and `check_balance` are exact, on a small instance whose states can be listed; `check_long_run`
-# compares a chain driven by the kernel with the law on the same instance. All raise AssertionError. Shapes: n states.
+# compares a chain driven by the kernel with the distribution on the same instance. All raise AssertionError. Shapes: n
+# states.
 
 
 TOLERANCE = 1e-12
@@ -156,7 +158,9 @@ def check_balance(log_p0: Matrix, q: Matrix, log_r0: Matrix) -> None:
 
 
 def walk(rng: np.random.Generator, kernel: sampler.Kernel, state: Hashable, steps: int) -> Iterator[Hashable]:
-    """Yield the states of a chain that accepts with probability min(1, r0): one without judges, whose law is p0."""
+    """Yield the states of a chain that accepts with probability min(1, r0): one without judges, whose distribution is
+    p0.
+    """
     for _ in range(steps):
         proposal = kernel.propose(rng, state)
         if rng.random() < math.exp(min(0.0, proposal.log_r0)):
@@ -168,25 +172,25 @@ def check_long_run(
     rng: np.random.Generator,
     kernel: sampler.Kernel,
     start: Hashable,
-    law: Mapping[Hashable, float],
+    distribution: Mapping[Hashable, float],
     q: Matrix,
     steps: int,
 ) -> None:
-    """Check that a chain's visits follow the law, by the central limit theorem for Markov chains.
+    """Check that a chain's visits follow the distribution, by the central limit theorem for Markov chains.
 
     The exact chain made of q and the exact ratio gives the visits' covariance: see `visits_p_value`.
 
     Args:
-        law: p0 of each state, in the order of q, summing to 1.
+        distribution: p0 of each state, in the order of q, summing to 1.
         q: q(x'|x), shape (n, n).
         steps: enough that each state is visited some tens of times.
     """
-    states, p0 = list(law), np.array(list(law.values()))
+    states, p0 = list(distribution), np.array(list(distribution.values()))
     exact = transitions_of(q, np.exp(np.minimum(0.0, log_base_ratio(np.log(p0), q))))
     visits = Counter(walk(rng, kernel, start, steps))
-    assert visits.keys() <= law.keys(), "the chain left the support of p0"
+    assert visits.keys() <= distribution.keys(), "the chain left the support of p0"
     p_value = visits_p_value([visits[state] for state in states], exact, p0)
-    assert p_value > LEAST_P_VALUE, f"visits do not follow the law: p = {p_value:.1e}"
+    assert p_value > LEAST_P_VALUE, f"visits do not follow the distribution: p = {p_value:.1e}"
 
 
 # Molecule spaces small enough to enumerate, their matrices, and q worked out by trying every action.
@@ -205,12 +209,12 @@ class SmallSpace:
     add: float = 0.5
     core: str = ""
 
-    def law(self) -> MoleculeLaw:
+    def distribution(self) -> MoleculeDistribution:
         """Sizes weighted unequally, so that a p0 left out of the ratio shows."""
-        return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)), core=self.core)
+        return MoleculeDistribution(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)), core=self.core)
 
     def kernel(self, convention="exact") -> FragmentMoves:
-        return FragmentMoves(Vocabulary(self.arms), self.law(), self.add, convention)
+        return FragmentMoves(Vocabulary(self.arms), self.distribution(), self.add, convention)
 
     def reachable(self) -> list[str]:
         return reachable(self.kernel(), self.start)
@@ -240,15 +244,15 @@ def reachable(kernel: FragmentMoves, start: str) -> list[str]:
     """Return every state the kernel reaches, in alphabetical order."""
     seen, frontier = {start}, [start]
     while frontier:
-        fresh = kernel.law(frontier.pop()).keys() - seen
+        fresh = kernel.distribution(frontier.pop()).keys() - seen
         seen |= fresh
         frontier.extend(fresh)
     return sorted(seen)
 
 
-def size_log_p0(law: MoleculeLaw, states: list[str]) -> np.ndarray:
+def size_log_p0(distribution: MoleculeDistribution, states: list[str]) -> np.ndarray:
     """Return log p0 up to a constant, shape (n,)."""
-    return np.array([law.log_p0(read_molecule(state).molecule) for state in states])
+    return np.array([distribution.log_p0(read_molecule(state).molecule) for state in states])
 
 
 # The paper's synthetic space (appendix, synthetic validation), written down once for tests and benchmarks.
@@ -308,12 +312,14 @@ class RestlessEditor(FixedEditor):
 def learned(space: SmallSpace, editor=None, convention="exact") -> LearnedFragments:
     """Return the kernel of a small space."""
     vocabulary = Vocabulary(space.arms)
-    return LearnedFragments(vocabulary, space.law(), editor or FixedEditor(len(vocabulary)), space.add, convention)
+    return LearnedFragments(
+        vocabulary, space.distribution(), editor or FixedEditor(len(vocabulary)), space.add, convention
+    )
 
 
 def q_matrix(kernel: FragmentMoves | LearnedFragments, states: list[str]) -> np.ndarray:
     """Return q(x'|x) by trying every action, shape (n, n)."""
-    return matrix_of(states, [kernel.law(state) for state in states])
+    return matrix_of(states, [kernel.distribution(state) for state in states])
 
 
 def claimed_ratios(kernel: LearnedFragments, states: list[str], q: np.ndarray) -> np.ndarray:
@@ -372,7 +378,7 @@ class CountingEditor:
         return Update(len(arms), float(rng.random()) if arms else None)
 
 
-# Small catalogs with every difficulty at once, and the proposal laws that the kernels claim to have.
+# Small catalogs with every difficulty at once, and the proposal distributions that the kernels claim to have.
 
 
 PATH = sampler.Catalog(np.array([1.0, 4.0, 2.0, 0.5]), ((1,), (0, 2), (1, 3), (2,)))
@@ -383,17 +389,17 @@ PAIR = sampler.Catalog(np.array([1.0, 3.0]), ((1,), (0,)))
 SMALL_CATALOGS = {"pair": PAIR, "path": PATH, "star": STAR, "lopsided": LOPSIDED}
 
 
-def independent_law(catalog: sampler.Catalog) -> Matrix:
+def independent_distribution(catalog: sampler.Catalog) -> Matrix:
     """q(x'|x) = p0(x') at [x, x']."""
     return np.tile(np.exp(catalog.log_p0), (len(catalog), 1))
 
 
-def neighbours_law(catalog: sampler.Catalog) -> Matrix:
+def neighbours_distribution(catalog: sampler.Catalog) -> Matrix:
     """q(x'|x) = 1 / deg(x) at [x, x'] for each neighbour x' of x."""
-    law = np.zeros((len(catalog), len(catalog)))
+    distribution = np.zeros((len(catalog), len(catalog)))
     for state, row in enumerate(catalog.neighbours):
-        law[state, list(row)] = 1 / len(row)
-    return law
+        distribution[state, list(row)] = 1 / len(row)
+    return distribution
 
 
 def two_scores(catalog: sampler.Catalog) -> Matrix:

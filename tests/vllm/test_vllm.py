@@ -64,13 +64,13 @@ def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
     assert (failure, endpoint.dialect) == (None, Dialect.VLLM)
     unable = [each.field for each in seen if each.effect != "obeyed"]
     assert unable == ["images"], seen
-    for law in (truth.truth, truth.rare_label):
-        (seen,), failure = law(endpoint)
+    for distribution in (truth.truth, truth.rare_label):
+        (seen,), failure = distribution(endpoint)
         assert (failure, seen.effect) == (None, "obeyed"), seen
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.5])
-def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temperature):
+def test_sampled_votes_have_the_distribution_that_log_probabilities_tell(endpoint, temperature):
     pair = judge_calls.Pair(
         pairwise_prompt("texts", "Which is darker?"),
         "Which is darker?",

@@ -137,7 +137,7 @@ def remove(voter: Voter) -> None:
 
 
 def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
-    """Put their numbers in the place of panelists' names; return how many had one. The law is the same."""
+    """Put their numbers in the place of panelists' names; return how many had one. The distribution is the same."""
     with transaction.atomic():
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         names = locked.config.panelists

@@ -1,11 +1,11 @@
 """What Start makes sure of where models judge, write or score: that they can be asked, and what they are asked.
 
-    examined          every endpoint is tested, and refused where its votes could not have the law that they should
-    check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule needs
-    check_questions   each question with the largest objects fits into the context of the server that answers it
-    check_laws        votes have the law that the server tells, by its last test or by one with the campaign's own pairs
-    demand_room       no cap on what models may take is reached; asked when a campaign is resumed, too
-    freeze            the judges as they are from now on; freeze_scorers the scorers
+    examined          every endpoint is tested, and refused where its votes could not have the distribution that they
+    should check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule
+    needs check_questions   each question with the largest objects fits into the context of the server that answers it
+    check_distributions        votes have the distribution that the server tells, by its last test or by one with the
+    campaign's own pairs demand_room       no cap on what models may take is reached; asked when a campaign is resumed,
+    too freeze            the judges as they are from now on; freeze_scorers the scorers
 
 The first four take requests, so they run before the transaction that starts the campaign, and out of the web request.
 """
@@ -63,7 +63,8 @@ def examined(campaign: Campaign) -> Models:
     """Test the endpoints that a campaign asks, store what was seen of them, and return its judges'.
 
     Raises:
-        NotPossible: there is no such endpoint, it does not answer, or its votes could not have the law of a judge's.
+        NotPossible: there is no such endpoint, it does not answer, or its votes could not have the distribution of a
+            judge's.
     """
     # One that is not there is named where the plan is built.
     if (writer := usage.writer_of(campaign)) is not None:
@@ -126,13 +127,13 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
             _check_fits(judge, endpoint, words + len(largest) * space.limit, longest)
 
 
-def check_laws(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:
-    """Demand that the law of all votes is tested, as far as it must be.
+def check_distributions(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:
+    """Demand that the distribution of all votes is tested, as far as it must be.
 
     Where the last test of an endpoint found no pair to look at, the campaign's own are tried.
 
     Raises:
-        NotPossible: votes have another law than the server tells, or it is not known which.
+        NotPossible: votes have another distribution than the server tells, or it is not known which.
     """
     for index, judge, source in _asked(campaign):
         endpoint, no_room = models[source.endpoint][0], ""
@@ -140,7 +141,9 @@ def check_laws(campaign: Campaign, models: Models, starts: Sequence[sampler.Posi
             no_room = usage.why_reached(campaign, index, endpoint, truth.MOST_TRUE)
             if not no_room:
                 _test_own_pairs(campaign, index, endpoint, starts)
-        _refuse(index, judge, endpoint, " ".join(filter(None, (_why_no_law(judge, source, endpoint), no_room))))
+        _refuse(
+            index, judge, endpoint, " ".join(filter(None, (_why_no_distribution(judge, source, endpoint), no_room)))
+        )
 
 
 def demand_room(campaign: Campaign) -> None:
@@ -263,7 +266,7 @@ def wants_own_pairs(campaign: Campaign, endpoint: Endpoint) -> bool:
 def _test_own_pairs(
     campaign: Campaign, index: int, endpoint: Endpoint, starts: Sequence[sampler.Position[Any]]
 ) -> None:
-    """Test the law of an endpoint with a question about some of a campaign's objects; it counts under its caps."""
+    """Test how an endpoint samples with a question about some of a campaign's objects; it counts under its caps."""
     _tell(campaign, f"testing how “{endpoint.name}” samples its votes")
     vision = judging.model_source(campaign.config, index).vision
     prompt = judging.prompt_as_of_now(campaign, index)
@@ -275,20 +278,20 @@ def _test_own_pairs(
     # Spread over all of them.
     some = pairs[:: math.ceil(len(pairs) / truth.MOST_PAIRS) or 1]
     with usage.counted(campaign.pk, index):
-        failure = probe.test_law(
+        failure = probe.test_distribution(
             endpoint, [(prompt.messages(one, other), prompt.messages(other, one)) for one, other in some]
         )
     if failure is not None:
         raise NotPossible(f"The endpoint “{endpoint.name}” did not pass its test: {failure.reason}.")
 
 
-def _why_no_law(judge: sampler.JudgeConfig, source: sampler.ModelSource, endpoint: Endpoint) -> str:
-    """Return why votes would not have the law that they should, or why that is not known; empty where they have it."""
+def _why_no_distribution(judge: sampler.JudgeConfig, source: sampler.ModelSource, endpoint: Endpoint) -> str:
+    """Return why votes would have another distribution than they should, or why that is not known; else empty."""
     if source.votes == "log-probabilities":
         return truth.differs(endpoint)
     is_plain, why = truth.plainness(endpoint)
     # A single answer of a program need not be independent of others.
-    is_enough = source.law_unverified or (endpoint.dialect == Dialect.PROGRAM and judge.votes == 1)
+    is_enough = source.distribution_unverified or (endpoint.dialect == Dialect.PROGRAM and judge.votes == 1)
     return "" if is_plain or (is_enough and why == truth.why_untold(endpoint)) else why
 
 
@@ -308,7 +311,7 @@ def _refusals(
         yield f"it takes no temperature above {hottest}. Lower the temperature to {hottest} or less"
     if not by_p and endpoint.can_vary is False:
         yield "it gives the same reply whatever the seed, so its votes would be copies of each other"
-    if not wants_own_pairs(campaign, endpoint) and (why := _why_no_law(judge, source, endpoint)):
+    if not wants_own_pairs(campaign, endpoint) and (why := _why_no_distribution(judge, source, endpoint)):
         yield why
     if rates and dialect == Dialect.PROGRAM:
         yield "a program compares two objects, and rates none"

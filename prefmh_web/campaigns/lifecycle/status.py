@@ -80,7 +80,7 @@ def start(campaign: Campaign) -> None:
     model_start.check_prompts(campaign, plan)
     starts = _drawn_starts(campaign, plan)
     model_start.check_questions(campaign, models, starts)
-    model_start.check_laws(campaign, models, starts)
+    model_start.check_distributions(campaign, models, starts)
     model_start.demand_room(campaign)
     try:
         _begin(campaign, stored, revision, starts, models)

@@ -152,7 +152,7 @@ def frozen_as(campaign: Campaign, index: int, endpoint: Endpoint) -> dict[str, A
         "profile": profile,
         **_request(campaign.config, index, endpoint),
         "negotiated": endpoint.profile or None,
-        "law": _doubt(source, endpoint) or None,
+        "distribution": _doubt(source, endpoint) or None,
         "most_asks": judge_calls.MOST_ASKS,
         "thinking_tokens": endpoint.thinking_tokens,
         "vision": source.vision and source.vision.model_dump(mode="json"),
@@ -178,8 +178,8 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
                 f"the endpoint “{now.name}” has another {words} now, {getattr(now, name)}; the campaign was started "
                 f"with {frozen[name]}. Put that back, then ask again"
             )
-    if law := truth.differs(now):
-        return law
+    if distribution := truth.differs(now):
+        return distribution
     request = _request(started_campaign(campaign).config, judge.index, asked_endpoint(judge, now))
     if any(request.get(name) != frozen.get(name) for name in ("request", "path")):
         return (
@@ -257,7 +257,7 @@ def _frozen(judge: Judge) -> dict[str, Any]:
 
 
 def _doubt(source: sampler.ModelSource, endpoint: Endpoint) -> str:
-    """Return what is not known of the law of a judge's votes; empty where *Test* has seen it."""
+    """Return what is not known of the distribution of a judge's votes; empty where *Test* has seen it."""
     if source.votes == "sampled":
         return UNVERIFIED if truth.why_untold(endpoint) else ""
     return "" if truth.was_tested(endpoint) else UNTESTED

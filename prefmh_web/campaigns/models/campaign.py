@@ -164,7 +164,7 @@ class Campaign(models.Model):
         if self.is_draft:
             return {name: value for name, value in config.items() if name != "seed"}
         # For whoever reads the record: it follows from the rest.
-        config["target"] = self.config.law
+        config["target"] = self.config.target_distribution
         if self.hides_seed:
             return sampler.sealed_config(config, self.seed_hash, was_typed=self.is_seed_typed)
         opened = config | {"seed": self.seed}

@@ -113,7 +113,7 @@ class Followed:
             has no number yet.
         first: the first step that the statistics use.
         missing: how many draws come at or after an object without a number.
-        target_of: tells the laws of chains apart, by their indices (`ChainConfig.target_of`).
+        target_of: tells the distributions of chains apart, by their indices (`ChainConfig.target_of`).
     """
 
     name: str
@@ -143,8 +143,8 @@ class Followed:
     def ranks(self) -> list[tuple[int, FloatArray]]:
         """Of each chain its index and the ranks of its draws among all of its target, from 0 to 1.
 
-        Equal draws stand in a random order. So two chains that sample one law fill all ranks alike, also where a
-        property has a few values only.
+        Equal draws stand in a random order. So two chains that sample one distribution fill all ranks alike, also where
+        a property has a few values only.
         """
         of_targets: dict[str, list[tuple[int, FloatArray]]] = {}
         for index, numbers in self.draws:

@@ -176,7 +176,7 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
     if has_files(snapshot):
         files[f"{_FOLDERS[snapshot.config.space.objects]}/"] = None
     files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
-    add(as_csv(tables.codebook(files, campaign.config.law)), tables.CODEBOOK.file)
+    add(as_csv(tables.codebook(files, campaign.config.target_distribution)), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     yield from filter(None, _to_its_end(stream, snapshot, manifest))
     tell(1.0)

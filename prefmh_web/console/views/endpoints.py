@@ -218,7 +218,7 @@ def _card(endpoint: Endpoint) -> dict[str, object]:
         "test": endpoint.tests.last(),
         "most": probe.most(endpoint),
         "untold": truth.why_untold(endpoint),
-        "law": words,
+        "distribution": words,
     }
 
 

@@ -4,9 +4,9 @@
 
 in float64, and the token is the first k whose p(0) + .. + p(k) exceeds u = rng.random(). Nothing else has a say: no
 truncation, no penalty, and the sampler of `transformers`, its `generation_config` and its global random state are not
-called, so that `score` and the suffix kernel speak of the same law. One u for each token and none for a row that is
-done, so that a generator gives the same tokens in any batch, but for rounding. Tokens are ids and stay ids: a prompt is
-tokenised once, and what follows it never is.
+called, so that `score` and the suffix kernel speak of the same distribution. One u for each token and none for a row
+that is done, so that a generator gives the same tokens in any batch, but for rounding. Tokens are ids and stay ids: a
+prompt is tokenised once, and what follows it never is.
 
 The numbers are looked at ahead, in a copy of the generator, so that a step needs nothing of the host: tokens are drawn
 where the model is, and on a GPU they are read only after every 16. A row that has ended goes on till then in vain.
@@ -20,10 +20,10 @@ They end at the same column, so that the next token of each comes from the last 
 row attends to it, and positions count from a row's first token. `check_padding` tries that.
 
 Rounding: logits of one row differ in their last bits from batch to batch, for the order of sums depends on shapes.
-A Llama of 1.5 B weights and 128,256 tokens on an H100: a row's law in a batch is 1e-5 from its law alone in float32,
-and .04 from the float32 law in bfloat16 (mean total variation for each token). To no more than that is p0 known.
-Another token is drawn more often, since all sums up to it move too: in float32 for 1.4 % of tokens, in bfloat16 for
-44 %; in float64 for none of 4,677.
+A Llama of 1.5 B weights and 128,256 tokens on an H100: a row's distribution in a batch is 1e-5 from its distribution
+alone in float32, and .04 from the float32 distribution in bfloat16 (mean total variation for each token). To no more
+than that is p0 known. Another token is drawn more often, since all sums up to it move too: in float32 for 1.4 % of
+tokens, in bfloat16 for 44 %; in float64 for none of 4,677.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ MAX_ROWS, MAX_TOKENS = 256, 131_072
 _LEAST_SHARE = 0.75
 # Tokens of a row between two looks at them, by the kind of device. A GPU stands still while the host looks.
 STEPS_A_READ = {"cpu": 1, "cuda": 16}
-_NO_LAW = -1
-# Total variation between a row's law alone and beside a longer row. Half precision rounds logits to 2 or 3 digits.
+_NO_DISTRIBUTION = -1
+# Total variation between a row's distribution alone and beside a longer row. Half precision rounds logits to 2 or 3
+# digits.
 _PADDING_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 _HALF_PRECISION_TOLERANCE = 0.1
 # Some templates write today's date into the prompt. p0 would change at midnight, and a chain would change its target.
@@ -162,7 +163,7 @@ class TransformersModel:
     Args:
         weights: the model and its tokeniser.
         limit: T, the most tokens of one text.
-        temperature: part of p0; 1 is the model's own law.
+        temperature: part of p0; 1 is the model's own distribution.
         system: the system message that stands before every prompt; none if empty.
         prompts: those it may be asked with; any if empty.
 
@@ -299,10 +300,10 @@ class _Row:
         """Append tokens up to the text's end, each with its random number; those behind it are nobody's.
 
         Raises:
-            ArithmeticError: one of them was drawn from no law.
+            ArithmeticError: one of them was drawn from no distribution.
         """
         for token in tokens[: self.left]:
-            if token == _NO_LAW:
+            if token == _NO_DISTRIBUTION:
                 raise ArithmeticError("the model gave logits that are not finite; nothing can be drawn from them")
             self.rng.random()
             self.drawn.append(token)
@@ -333,7 +334,7 @@ def _draw(weights: Weights, rows: Sequence[_Row], temperature: float) -> None:
     """Draw each row to its end, in one batch.
 
     Raises:
-        ArithmeticError: the model gave logits that are no law (NaN).
+        ArithmeticError: the model gave logits that are no distribution (NaN).
     """
     room = max(row.left for row in rows)
     numbers = torch.tensor([row.numbers(room) for row in rows], dtype=torch.float64)
@@ -352,7 +353,7 @@ def _draw(weights: Weights, rows: Sequence[_Row], temperature: float) -> None:
 
 
 def choose(logits: torch.Tensor, temperature: float, uniforms: torch.Tensor) -> torch.Tensor:
-    """Return the tokens that these uniform numbers stand for, shape (rows,); -1 where there is no law.
+    """Return the tokens that these uniform numbers stand for, shape (rows,); -1 where there is no distribution.
 
     Args:
         logits: shape (rows, vocabulary).
@@ -365,7 +366,7 @@ def choose(logits: torch.Tensor, temperature: float, uniforms: torch.Tensor) -> 
     # A place below the total falls on a token, and on none of probability 0.
     indices = torch.minimum(uniforms.to(below.device)[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
     tokens = torch.searchsorted(below, indices, right=True)
-    return torch.where(torch.isfinite(total), tokens, _NO_LAW)[:, 0]
+    return torch.where(torch.isfinite(total), tokens, _NO_DISTRIBUTION)[:, 0]
 
 
 class _Batch:
@@ -394,7 +395,7 @@ class _Batch:
         self._layers = [] if self._cache is None else self._cache.layers
 
     def draw(self, steps: int, temperature: float) -> list[list[int]]:
-        """Draw so many tokens for each row, and return them once all are drawn; -1 where there is no law."""
+        """Draw so many tokens for each row, and return them once all are drawn; -1 where there is no distribution."""
         for _ in range(steps):
             self._draw_one(temperature)
         end = self._width - self._first
@@ -433,11 +434,11 @@ class _Batch:
 
 
 def check_padding(weights: Weights) -> None:
-    """Compare a row's law alone with its law beside a longer row, before and after one more token.
+    """Compare a row's distribution alone with its distribution beside a longer row, before and after one more token.
 
     Raises:
         ValueError: they differ by more than rounding: this model minds padding, or its cache cannot drop rows, and a
-            batch of it would draw from another law than p0.
+            batch of it would draw from another distribution than p0.
     """
     longest = min(16, (weights.context or 16) - 1)
     long = tuple(token % weights.vocabulary for token in range(longest))
@@ -452,8 +453,8 @@ def check_padding(weights: Weights) -> None:
     tolerance = _PADDING_TOLERANCE.get(str(weights.dtype).removeprefix("torch."), _HALF_PRECISION_TOLERANCE)
     if not max(first, second) <= tolerance:
         raise ValueError(
-            f"this model minds padding: a row's law changes by {max(first, second):.2g} (total variation) beside a "
-            f"longer row, and may by {tolerance}; it cannot be used in batches"
+            f"this model minds padding: a row's distribution changes by {max(first, second):.2g} (total variation) "
+            f"beside a longer row, and may by {tolerance}; it cannot be used in batches"
         )
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sampler.spaces.molecules.graph import Cut, MoleculeGraph, attach, read_state
-from sampler.spaces.molecules.space import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculeDistribution
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
 _REMEMBERED_STATES = 1_024
@@ -45,16 +45,16 @@ class Ways(NamedTuple):
 class Edits:
     """What edits do to the states of a space.
 
-    An edit is possible where its product is a molecule inside the law's support, its arm is in the vocabulary, and an
-    edit goes back; the same moves as those of `kernels.fragments`.
+    An edit is possible where its product is a molecule inside the distribution's support, its arm is in the vocabulary,
+    and an edit goes back; the same moves as those of `kernels.fragments`.
 
     Args:
         vocabulary: the arms.
-        law: p0; also sets the largest molecule.
+        distribution: p0; also sets the largest molecule.
     """
 
-    def __init__(self, vocabulary: Vocabulary, law: MoleculeLaw) -> None:
-        self.vocabulary, self.law = vocabulary, law
+    def __init__(self, vocabulary: Vocabulary, distribution: MoleculeDistribution) -> None:
+        self.vocabulary, self.distribution = vocabulary, distribution
         self._arms = tuple(vocabulary)
         self._number = {arm.smiles: number for number, arm in enumerate(self._arms)}
         self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_state)
@@ -63,18 +63,18 @@ class Edits:
         """Return the graph of a state.
 
         Raises:
-            ValueError: it is no molecule, or outside the law's support.
+            ValueError: it is no molecule, or outside the distribution's support.
         """
         graph = self._graph(state)
         if self.log_p0(graph) == -math.inf:
-            raise ValueError(f"state must lie inside the law's support, and {state} does not")
+            raise ValueError(f"state must lie inside the distribution's support, and {state} does not")
         return graph
 
     def log_p0(self, graph: MoleculeGraph) -> float:
         """Return log p0 up to a constant; minus infinity outside its support."""
-        if not self.law.is_by_size:
+        if not self.distribution.is_by_size:
             graph.sanitise()
-        return self.law.log_p0(graph.molecule)
+        return self.distribution.log_p0(graph.molecule)
 
     def made(self, graph: MoleculeGraph, edit: Edit) -> str | None:
         """Return the state that an edit makes; None where it is impossible."""
@@ -104,7 +104,7 @@ class Edits:
 
     def _grown(self, graph: MoleculeGraph, edit: Addition) -> str | None:
         arm = self._arms[edit.arm]
-        if graph.size + arm.size > self.law.largest:
+        if graph.size + arm.size > self.distribution.largest:
             return None
         product = attach(graph, edit.atom, arm)
         return product.smiles if product is not None and self.log_p0(product) > -math.inf else None

@@ -1,4 +1,4 @@
-"""Molecules that are generated: the base law p0, one fixed and stated, and the space that a config names.
+"""Molecules that are generated: the base distribution p0, one fixed and stated, and the space that a config names.
 
     p0(x) ∝ exp(w[n(x)]) if x passes every filter, else 0
 
@@ -36,7 +36,7 @@ _IN_BRACKETS = re.compile(r"\[([A-Z][a-z]?)\]")
 
 
 @dataclass(frozen=True)
-class MoleculeLaw:
+class MoleculeDistribution:
     """p0 up to a constant.
 
     Args:
@@ -180,25 +180,25 @@ RingSize = Annotated[int, Field(ge=3, le=MAX_SIZES)]
 
 @dataclass(frozen=True)
 class GeneratedMolecules:
-    """Molecules within the support of a law, grown by the arms of a vocabulary. States are canonical SMILES.
+    """Molecules within the support of a distribution, grown by the arms of a vocabulary. States are canonical SMILES.
 
     There is no drawing from p0 itself: nobody can count the molecules of each size.
 
     Args:
-        law: p0.
+        distribution: p0.
         vocabulary: the arms that moves add and delete.
-        first: where every chain starts, as `canonical_state` returns it and inside the law's support.
+        first: where every chain starts, as `canonical_state` returns it and inside the distribution's support.
 
     Raises:
         ValueError: `first` is no such state.
     """
 
-    law: MoleculeLaw
+    distribution: MoleculeDistribution
     vocabulary: Vocabulary
     first: str = START
 
     def __post_init__(self) -> None:
-        _check_state("first", self.first, self.law)
+        _check_state("first", self.first, self.distribution)
 
     def start(self, rng: np.random.Generator, chain: int) -> str:
         """Return the same molecule for every chain; nothing is drawn."""
@@ -212,9 +212,9 @@ class GeneratedMolecules:
         """Return the state that `encode` wrote.
 
         Raises:
-            ValueError: not a canonical SMILES, or a molecule outside the law's support.
+            ValueError: not a canonical SMILES, or a molecule outside the distribution's support.
         """
-        _check_state("state", code, self.law)
+        _check_state("state", code, self.distribution)
         return code
 
     def is_close(self, one: str, other: str) -> bool:
@@ -232,7 +232,7 @@ class MoleculesConfig(Declared):
     Args:
         size_log_weights: log-weight in p0 of 1, 2, ... heavy atoms, null for a size that is forbidden; null instead
             of the list for the package's own (1 to 40 heavy atoms).
-        elements, ring_sizes, alerts, core: filters of p0, as in `MoleculeLaw`.
+        elements, ring_sizes, alerts, core: filters of p0, as in `MoleculeDistribution`.
         vocabulary: "default" for the package's own arms, or SMILES with one dummy `*` each; an arm listed twice is
             drawn twice as often.
         start: SMILES of the molecule that every chain starts at; made canonical. It has no stereochemistry.
@@ -289,9 +289,9 @@ class MoleculesConfig(Declared):
     start: str = Field(default=START, validate_default=True, title="Start molecule (SMILES)")
 
     @property
-    def law(self) -> MoleculeLaw:
+    def distribution(self) -> MoleculeDistribution:
         """p0."""
-        return _law(self.size_log_weights, self.elements, self.ring_sizes, self.alerts, self.core)
+        return _distribution(self.size_log_weights, self.elements, self.ring_sizes, self.alerts, self.core)
 
     def build(self) -> GeneratedMolecules:
         """Return the space; equal configs get the same one, so that no vocabulary is read twice."""
@@ -300,13 +300,13 @@ class MoleculesConfig(Declared):
     @field_validator("size_log_weights")
     @classmethod
     def _some_size_has_weight(cls, weights: tuple[float | None, ...] | None) -> tuple[float | None, ...] | None:
-        _law(weights, None, None, ())
+        _distribution(weights, None, None, ())
         return weights
 
     @field_validator("elements")
     @classmethod
     def _elements_are_known(cls, elements: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        _law(None, elements, None, ())
+        _distribution(None, elements, None, ())
         return elements
 
     @field_validator("core")
@@ -343,7 +343,7 @@ class MoleculesConfig(Declared):
         filters = ("size_log_weights", "elements", "ring_sizes", "alerts", "core")
         # A filter that is refused is reported itself; the start cannot be tried on it.
         if all(name in info.data for name in filters):
-            _check_state("start", state, _law(*(info.data[name] for name in filters)))
+            _check_state("start", state, _distribution(*(info.data[name] for name in filters)))
         return state
 
 
@@ -355,23 +355,23 @@ def _has_stereochemistry(smiles: str) -> bool:
     return written != Chem.MolToSmiles(molecule) or bool(molecule.GetStereoGroups())
 
 
-def _check_state(name: str, smiles: str, law: MoleculeLaw) -> None:
+def _check_state(name: str, smiles: str, distribution: MoleculeDistribution) -> None:
     if canonical_state(smiles) != smiles:
         raise ValueError(f"{name} must be a canonical SMILES without stereochemistry, and “{smiles[:60]}” is not")
-    if law.log_p0(read_molecule(smiles).molecule) == -math.inf:
+    if distribution.log_p0(read_molecule(smiles).molecule) == -math.inf:
         raise ValueError(
             f"{name} must be a molecule that p0 allows (size, elements, rings, alerts, core); “{smiles[:60]}” is not"
         )
 
 
-def _law(
+def _distribution(
     weights: tuple[float | None, ...] | None,
     elements: tuple[str, ...] | None,
     ring_sizes: tuple[int, ...] | None,
     alerts: tuple[AlertName, ...],
     core: str = "",
-) -> MoleculeLaw:
-    return MoleculeLaw(
+) -> MoleculeDistribution:
+    return MoleculeDistribution(
         default_size_log_weights()
         if weights is None
         else tuple(-math.inf if weight is None else weight for weight in weights),
@@ -384,7 +384,7 @@ def _law(
 
 @lru_cache(maxsize=_REMEMBERED_SPACES)
 def _build(config: MoleculesConfig) -> GeneratedMolecules:
-    return GeneratedMolecules(config.law, _vocabulary(config.vocabulary), config.start)
+    return GeneratedMolecules(config.distribution, _vocabulary(config.vocabulary), config.start)
 
 
 @lru_cache(maxsize=_REMEMBERED_SPACES)

@@ -34,7 +34,9 @@ def free(researcher, endpoint) -> Campaign:
 
 
 def tried(campaign: Campaign, **fields) -> None:
-    JudgeTrial.objects.create(campaign=campaign, judge_index=0, judge={}, prompt_version="1", wanted=1, replies=1, **fields)
+    JudgeTrial.objects.create(
+        campaign=campaign, judge_index=0, judge={}, prompt_version="1", wanted=1, replies=1, **fields
+    )
 
 
 def room_for(campaign: Campaign, endpoint: Endpoint) -> int:

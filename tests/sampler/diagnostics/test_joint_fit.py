@@ -328,7 +328,7 @@ def test_the_textbooks_league_has_no_cycles():
     # Agresti reports a deviance of 15.7 on 15 degrees of freedom; Pearson's statistic has the same limit.
     assert found.statistic == pytest.approx(15.7, rel=0.1)
     expected = stats.chi2.sf(found.statistic, 15)
-    # Four standard errors of a share among 9,999 simulations, and 0.01 for what the chi-square law leaves out.
+    # Four standard errors of a share among 9,999 simulations, and 0.01 for what the chi-square distribution leaves out.
     assert found.p_value == pytest.approx(expected, abs=0.02 + 0.01)
 
 

@@ -64,7 +64,10 @@ def hostile():
     record = exported([Voters(SCORES, 0.3, question='Which <script>alert("q")</script>?')], HOSTILE, chains=8, steps=30)
     votes = [row | {"voter": f"person-{number % 7}"} for number, row in enumerate(record["votes"])]
     heights = [row | {"<b>height": str(at)} for at, row in enumerate(measured(record))]
-    config = record.config | {"name": "</title><script>alert(3)</script>", "target": parse_config(record.config).law}
+    config = record.config | {
+        "name": "</title><script>alert(3)</script>",
+        "target": parse_config(record.config).target_distribution,
+    }
     return Record({"campaign.json": config}, record.tables | {"votes": votes, "properties": heights})
 
 

@@ -125,7 +125,7 @@ def test_cohens_kappa_by_hand():
     assert cohen_kappa(answers) == pytest.approx(0.4)
 
 
-def test_the_paired_bootstrap_has_the_p_value_of_the_normal_law():
+def test_the_paired_bootstrap_has_the_p_value_of_the_normal_distribution():
     rng = np.random.default_rng(5)
     base, gap = rng.normal(size=300) * 10, rng.normal(size=300)
     gap += 0.1 - gap.mean()

@@ -1,8 +1,8 @@
 """The paper's synthetic experiment against theory: every expected value is computed here from exact matrices.
 
-Visit frequencies of T steps are close to Gaussian with mean mu, the chain's stationary law, and covariance Sigma / T
-(central limit theorem for Markov chains, `visit_covariance`). So T^(1/2) TV(frequencies, mu) has the mean and spread of
-1/2 sum_k |G_k| with G ~ N(0, Sigma): E|G_k| = (2/pi)^(1/2) s_k, and for correlation r
+Visit frequencies of T steps are close to Gaussian with mean mu, the chain's stationary distribution, and covariance
+Sigma / T (central limit theorem for Markov chains, `visit_covariance`). So T^(1/2) TV(frequencies, mu) has the mean and
+spread of 1/2 sum_k |G_k| with G ~ N(0, Sigma): E|G_k| = (2/pi)^(1/2) s_k, and for correlation r
 Cov(|G_j|, |G_k|) = (2/pi) s_j s_k (r arcsin r + (1 - r^2)^(1/2) - 1).
 
 The images' method: Crank-Nicolson moves of the paper's mixture, three judges with nine votes each.
@@ -58,8 +58,8 @@ class Theory:
     """What TV after T steps from k = 0 should be."""
 
     def __init__(self, transitions):
-        self.law = stationary(transitions)
-        self.covariance = visit_covariance(transitions, self.law)
+        self.distribution = stationary(transitions)
+        self.covariance = visit_covariance(transitions, self.distribution)
         deviation = np.sqrt(np.diag(self.covariance))
         self.mean = deviation.sum() / math.sqrt(2 * math.pi)
         r = np.clip(self.covariance / np.outer(deviation, deviation), -1, 1)
@@ -68,11 +68,11 @@ class Theory:
         # The start costs the sum over t >= 1 of TV(P^t(0, .), mu), divided by T.
         ahead, self.start = transitions[0], 0.0
         for _ in range(1_000):
-            self.start += total_variation(ahead / ahead.sum(), self.law)
+            self.start += total_variation(ahead / ahead.sum(), self.distribution)
             ahead = ahead @ transitions
 
     def bounds(self, steps):
-        """Return the range of TV to the stationary law after this many steps."""
+        """Return the range of TV to the stationary distribution after this many steps."""
         root = math.sqrt(steps)
         low, high = self.mean - SPREADS * self.spread, self.mean + SPREADS * self.spread
         return low / root - self.start / steps, high / root + self.start / steps
@@ -94,7 +94,7 @@ def named(name):
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m.name != PLUG_IN], ids=lambda m: m.label)
 def test_exact_methods_fall_like_one_over_the_root_of_t(curves, theory, method):
-    np.testing.assert_allclose(theory[method].law, PI, atol=1e-12)
+    np.testing.assert_allclose(theory[method].distribution, PI, atol=1e-12)
     for steps in (STEPS // 25, STEPS // 5, STEPS):
         low, high = theory[method].bounds(steps)
         assert low < curves[method].tv[steps // 500 - 1] < high, steps
@@ -102,11 +102,11 @@ def test_exact_methods_fall_like_one_over_the_root_of_t(curves, theory, method):
 
 @named(PLUG_IN)
 def test_plug_in_levels_off_at_its_bias(curves, theory, method):
-    bias = total_variation(theory[method].law, PI)
+    bias = total_variation(theory[method].distribution, PI)
     near, far = theory[method].bounds(STEPS)
-    # By the triangle inequality TV to pi differs from the bias by at most TV to the chain's own law.
+    # By the triangle inequality TV to pi differs from the bias by at most TV to the chain's own distribution.
     assert abs(curves[method].tv[-1] - bias) < far
-    assert near < total_variation(curves[method].frequencies, theory[method].law) < far
+    assert near < total_variation(curves[method].frequencies, theory[method].distribution) < far
     assert bias > 5 * far
     # Nor would its curve pass for that of the exact method on as many votes.
     exact = next(m for m in METHODS if (m.name, m.votes) == (PREF_MH, method.votes))
@@ -145,7 +145,7 @@ LEAST_P_VALUE = 1e-3
 def unbalanced(rule):
     catalog = sampling.SMALL_CATALOGS["lopsided"]
     scores = np.random.default_rng(3).normal(size=(3, len(catalog)))
-    chain = sampling.transition_matrix(catalog.log_p0, sampling.neighbours_law(catalog), scores, NINES, rule)
+    chain = sampling.transition_matrix(catalog.log_p0, sampling.neighbours_distribution(catalog), scores, NINES, rule)
     return imbalance(target(catalog.log_p0, scores), chain)
 
 
@@ -184,7 +184,7 @@ def p_value(latents):
     return float(stats.chi2.sf(CHAINS * gap @ gap, 2))
 
 
-def test_chains_with_linear_scores_stay_in_their_normal_law():
+def test_chains_with_linear_scores_stay_in_their_normal_distribution():
     latents = final_latents(lambda beta: np.sqrt(1 - beta**2))
     assert p_value(latents) > LEAST_P_VALUE
     # The variance of a variance of normal draws is 2 / n: 4.5 of its standard errors.
@@ -213,7 +213,8 @@ def unbalanced_stories(suffixes, budgets):
     q, log_r0 = drawn_by(suffixes, states)
     components = ((np.tile(np.exp(log_p0), (len(states), 1)), np.zeros_like(q)), (q, log_r0))
     fresh, moved = (
-        transitions_of(law, marginal_acceptance(ratio, preferences(scores), budgets)) for law, ratio in components
+        transitions_of(distribution, marginal_acceptance(ratio, preferences(scores), budgets))
+        for distribution, ratio in components
     )
     return imbalance(target(log_p0, scores), FRESH * fresh + (1 - FRESH) * moved)
 
@@ -227,9 +228,9 @@ def test_the_paper_s_mixture_keeps_the_target_and_a_ratio_that_does_not_go_with_
 
 
 # Translations by suffixes and a quality estimate: all ratios that QUEST is said to have, on a language that can be
-# listed. One of them targets the paper's law; the others miss it, among them both published codes. The language is
-# random, and its rewards too; so the distances are those of this language. They lie within 0.07 of the measured ones
-# of EXPERIMENTS.md, section 4, whose language is another one of the same kind.
+# listed. One of them targets the paper's distribution; the others miss it, among them both published codes. The
+# language is random, and its rewards too; so the distances are those of this language. They lie within 0.07 of the
+# measured ones of EXPERIMENTS.md, section 4, whose language is another one of the same kind.
 
 
 BETA, PROMPT = 0.5, "Translate."
@@ -237,19 +238,19 @@ BETA, PROMPT = 0.5, "Translate."
 LONGEST, END = 4, 2
 
 
-def random_law(rng):
+def random_distribution(rng):
     """Return p(token | letters) for each beginning of letters, uniform on the simplex."""
-    law = {}
+    distribution = {}
     for letters in itertools.chain(*(itertools.product((0, 1), repeat=count) for count in range(LONGEST))):
         shares = rng.dirichlet(np.ones(3))
         # No text is empty.
-        law[letters] = shares if letters else np.array([*shares[:END], 0.0]) / shares[:END].sum()
-    return law
+        distribution[letters] = shares if letters else np.array([*shares[:END], 0.0]) / shares[:END].sum()
+    return distribution
 
 
 RNG = np.random.default_rng(1712)
-LAW = random_law(RNG)
-SHORT = [(*letters, END) for letters in LAW if letters]
+DISTRIBUTION = random_distribution(RNG)
+SHORT = [(*letters, END) for letters in DISTRIBUTION if letters]
 WRITINGS = [Writing(PROMPT, tokens, "") for tokens in (*SHORT, *itertools.product((0, 1), repeat=LONGEST))]
 REWARDS = RNG.normal(size=30)
 
@@ -257,7 +258,7 @@ REWARDS = RNG.normal(size=30)
 def log_p(writing, cut=0):
     """Return the log-probability of what stands behind a cut."""
     tokens = writing.tokens
-    return math.fsum(math.log(LAW[tokens[:index]][tokens[index]]) for index in range(cut, len(tokens)))
+    return math.fsum(math.log(DISTRIBUTION[tokens[:index]][tokens[index]]) for index in range(cut, len(tokens)))
 
 
 def tokens_of(writing):
@@ -283,7 +284,8 @@ def mean_gap(x, y, cut):
 
 
 def measured(length, ratio):
-    """Return the imbalance against p0 exp(r / beta), and how far the chain's law is from it and from exp(r / beta).
+    """Return the imbalance against p0 exp(r / beta), and how far the chain's distribution is from it and from exp(r /
+    beta).
 
     Args:
         length: of a text: how many cuts there are, each as likely.
@@ -298,9 +300,13 @@ def measured(length, ratio):
     matrix += np.diag(1 - matrix.sum(axis=1))
     weight = np.exp(REWARDS / BETA)
     p0 = np.exp([log_p(state) for state in WRITINGS])
-    law, weight_alone = p0 * weight / (p0 @ weight), weight / weight.sum()
+    distribution, weight_alone = p0 * weight / (p0 @ weight), weight / weight.sum()
     visited = stationary(matrix)
-    return imbalance(law, matrix), total_variation(visited, law), total_variation(visited, weight_alone)
+    return (
+        imbalance(distribution, matrix),
+        total_variation(visited, distribution),
+        total_variation(visited, weight_alone),
+    )
 
 
 def accepted(log_r0, before, after):

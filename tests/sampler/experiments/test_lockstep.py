@@ -21,7 +21,7 @@ from sampler.experiments.mars import SETTINGS as SETTINGS_FILE
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import heavy_atoms
-from sampler.spaces.molecules.space import MoleculeLaw, MoleculesConfig
+from sampler.spaces.molecules.space import MoleculeDistribution, MoleculesConfig
 from tests.support.sampling import CountingEditor, files_of, rows_in_file, rows_of, table_of, with_rows, write
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
@@ -87,7 +87,7 @@ def test_every_verdict_is_worked_out_again_and_the_samples_are_where_the_chains_
 def test_verdicts_are_those_of_the_formula(recorded):
     """Written out here: U < min(1, exp(Δ log p0 + log q(x|x') - log q(x'|x)) (s(x')/s(x))^30)."""
     _, steps, _ = recorded
-    law = MoleculeLaw(tuple(SPACE.size_log_weights))
+    distribution = MoleculeDistribution(tuple(SPACE.size_log_weights))
     states, moved = ["CC"] * SETTINGS.chains, 0
     for step in steps:
         for draw in step.draws:
@@ -95,7 +95,7 @@ def test_verdicts_are_those_of_the_formula(recorded):
             if draw.proposal == state:
                 continue
             sizes = (heavy_atoms(each) for each in (draw.proposal, state))
-            after, before = (law.size_log_weights[size - 1] for size in sizes)
+            after, before = (distribution.size_log_weights[size - 1] for size in sizes)
             log_ratio = after - before + draw.log_backward - draw.log_forward
             log_ratio += 30 * math.log(mars.score_of(draw.proposal) / mars.score_of(state))
             uniform = stream(SETTINGS.seed, draw.chain, step.number, Purpose.UNIFORM).random()

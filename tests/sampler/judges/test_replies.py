@@ -29,7 +29,7 @@ from sampler.judges import (
     parse_rating,
     preference_for_proposal,
 )
-from tests.support.outcomes import law_of
+from tests.support.outcomes import distribution_of
 
 # Prompts, presentation and the reading of replies.
 
@@ -157,7 +157,7 @@ def test_an_answer_is_not_looked_for_in_a_book(padding: str) -> None:
 # Votes of a model from log-probabilities, and the side on which each vote shows the proposal.
 
 
-# Votes from log-probabilities: p as it should be, and votes with that law.
+# Votes from log-probabilities: p as it should be, and votes with that distribution.
 
 
 LOGITS = st.floats(-8, 0)
@@ -169,7 +169,7 @@ def logs_of(logits: dict[str, float]) -> list[tuple[str, float]]:
 
 
 @given(a=LOGITS, b=LOGITS, other=LOGITS, temperature=st.floats(0.1, 3))
-def test_p_is_the_law_of_a_sampled_label_given_that_it_is_one(
+def test_p_is_the_distribution_of_a_sampled_label_given_that_it_is_one(
     a: float, b: float, other: float, temperature: float
 ) -> None:
     logits = {"A": a, "B": b, "Well": other}
@@ -270,7 +270,9 @@ def test_a_small_temperature_overflows_nowhere() -> None:
 
 
 def test_a_vote_follows_p() -> None:
-    assert law_of(lambda rng: drawn_vote(rng.random(), 0.3)) == pytest.approx({True: 0.3, False: 0.7}, abs=1e-15)
+    assert distribution_of(lambda rng: drawn_vote(rng.random(), 0.3)) == pytest.approx(
+        {True: 0.3, False: 0.7}, abs=1e-15
+    )
     assert (drawn_vote(0.0, 0.0), drawn_vote(0.999, 1.0)) == (False, True)
     with pytest.raises(ValueError, match="must lie in"):
         drawn_vote(0.5, 1.1)

@@ -73,7 +73,7 @@ class TestTruth:
             *("rare and never", "rare and rarer", "rare and not so rare"),
         ],
     )
-    def test_another_law_is_found(self, reported, true, least_early, least):
+    def test_another_distribution_is_found(self, reported, true, least_early, least):
         early, late, _ = shares(reported, true, 2000)
         assert (early >= least_early, late >= least) == (True, True), (early, late)
 

@@ -1,8 +1,8 @@
 """Every kernel that a config can name runs through one test, and deliberately wrong ones of each kind must fail it.
 
 Of listed states: q sums to 1, detailed balance holds to 1e-12 with the kernel's own log r0, proposals follow q, a long
-run follows the law. Of latents, where states cannot be listed: the same, by exact moments and densities. What else a
-kernel must do is tested in a file of its own.
+run follows the distribution. Of latents, where states cannot be listed: the same, by exact moments and densities. What
+else a kernel must do is tested in a file of its own.
 """
 
 import itertools
@@ -24,9 +24,15 @@ from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
 from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support import sampling
-from tests.support.enumerated import walk_law
-from tests.support.outcomes import law_of
-from tests.support.sampling import LOPSIDED, SMALL_CATALOGS, SMALL_SPACES, independent_law, neighbours_law
+from tests.support.enumerated import walk_distribution
+from tests.support.outcomes import distribution_of
+from tests.support.sampling import (
+    LOPSIDED,
+    SMALL_CATALOGS,
+    SMALL_SPACES,
+    independent_distribution,
+    neighbours_distribution,
+)
 
 LEAST_P_VALUE = 1e-5
 
@@ -58,19 +64,19 @@ class DegreesForgotten(Neighbours):
 
 
 def check_on_catalog(kernel, parts, catalog) -> None:
-    """Check every draw of a kernel against its exact law.
+    """Check every draw of a kernel against its exact distribution.
 
     Args:
         parts: (weight, q) of each part; a part claims the ratio of its own q.
     """
-    law = [Counter() for _ in range(len(catalog))]
+    distribution = [Counter() for _ in range(len(catalog))]
     for weight, q in parts:
         sampling.check_rows(q)
         ratio = log_base_ratio(catalog.log_p0, q)
         for state, proposal in np.argwhere(q):
-            law[state][int(proposal), rounded(ratio[state, proposal])] += weight * q[state, proposal]
-    for state, expected in enumerate(law):
-        drawn = law_of(lambda rng, at=state: outcome(kernel.propose(rng, at)))
+            distribution[state][int(proposal), rounded(ratio[state, proposal])] += weight * q[state, proposal]
+    for state, expected in enumerate(distribution):
+        drawn = distribution_of(lambda rng, at=state: outcome(kernel.propose(rng, at)))
         assert drawn == pytest.approx(dict(expected), abs=1e-12)
     if len(parts) == 1:
         p0 = dict(enumerate(np.exp(catalog.log_p0)))
@@ -85,12 +91,12 @@ def rounded(log_ratio: float) -> float:
     return round(float(log_ratio), 9) + 0.0
 
 
-def on_catalogs(make, *laws, catalogs=SMALL_CATALOGS) -> Callable[[], None]:
-    """Return the test of a kernel on every small catalog; a law is (weight, q of a catalog)."""
+def on_catalogs(make, *distributions, catalogs=SMALL_CATALOGS) -> Callable[[], None]:
+    """Return the test of a kernel on every small catalog; a distribution is (weight, q of a catalog)."""
 
     def check() -> None:
         for catalog in catalogs.values():
-            check_on_catalog(make(catalog), [(weight, q(catalog)) for weight, q in laws], catalog)
+            check_on_catalog(make(catalog), [(weight, q(catalog)) for weight, q in distributions], catalog)
 
     return check
 
@@ -99,7 +105,7 @@ on_lopsided = partial(on_catalogs, catalogs={"lopsided": LOPSIDED})
 
 
 def walked(catalog):
-    return walk_law(catalog.log_p0, neighbours_law(catalog), 3)
+    return walk_distribution(catalog.log_p0, neighbours_distribution(catalog), 3)
 
 
 def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
@@ -133,18 +139,18 @@ def of_two(second) -> Callable[[Catalog], Mixture]:
     return lambda catalog: Mixture([0.3, 0.7], [Independent(catalog), second(catalog)])
 
 
-FRESH, NEAR = (0.3, independent_law), (0.7, neighbours_law)
+FRESH, NEAR = (0.3, independent_distribution), (0.7, neighbours_distribution)
 KERNELS = {
     "independent": Checked(
-        on_catalogs(Independent, (1.0, independent_law)),
+        on_catalogs(Independent, (1.0, independent_distribution)),
         (
-            on_lopsided(lambda _: Uniform(), (1.0, independent_law)),
-            on_lopsided(of_two(Neighbours), (1.0, independent_law)),
+            on_lopsided(lambda _: Uniform(), (1.0, independent_distribution)),
+            on_lopsided(of_two(Neighbours), (1.0, independent_distribution)),
         ),
     ),
     "neighbours": Checked(
-        on_catalogs(Neighbours, (1.0, neighbours_law)),
-        (on_lopsided(DegreesForgotten, (1.0, neighbours_law)),),
+        on_catalogs(Neighbours, (1.0, neighbours_distribution)),
+        (on_lopsided(DegreesForgotten, (1.0, neighbours_distribution)),),
     ),
     "mixture": Checked(
         on_catalogs(of_two(Neighbours), FRESH, NEAR),

@@ -15,7 +15,7 @@ from sampler import Proposal, Purpose, stream
 from sampler.config import ConfigError
 from sampler.exact import target, transitions_of
 from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
-from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
+from sampler.spaces.molecules.space import MoleculeDistribution, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.sampler.kernels.test_suffix import drawn_by
 from tests.support import sampling
@@ -43,7 +43,7 @@ def solved(name):
     """Return the states of a small space, log p0 and q."""
     space = SMALL_SPACES[name]
     states = space.reachable()
-    return states, sampling.size_log_p0(space.law(), states), sampling.q_matrix(space.kernel(), states)
+    return states, sampling.size_log_p0(space.distribution(), states), sampling.q_matrix(space.kernel(), states)
 
 
 def check_claims(name, kernel):
@@ -55,8 +55,8 @@ def check_claims(name, kernel):
 def check_visits(name, kernel):
     """Check a long chain of the kernel in a small space."""
     states, log_p0, q = solved(name)
-    law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
-    sampling.check_long_run(np.random.default_rng(5), kernel, SMALL_SPACES[name].start, law, q, steps=8_000)
+    distribution = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
+    sampling.check_long_run(np.random.default_rng(5), kernel, SMALL_SPACES[name].start, distribution, q, steps=8_000)
 
 
 @every_space
@@ -69,14 +69,14 @@ def test_the_ratio_of_the_paper_breaks_detailed_balance(name):
 def test_a_ratio_of_single_paths_breaks_detailed_balance(name):
     space = SMALL_SPACES[name]
     with pytest.raises(AssertionError, match="log r0 is off"):
-        check_claims(name, PathsOnly(Vocabulary(space.arms), space.law(), space.add))
+        check_claims(name, PathsOnly(Vocabulary(space.arms), space.distribution(), space.add))
 
 
 def test_filters_are_part_of_the_target():
     arms = [("*C", 1.0), ("*F", 1.0), ("*C1CC1", 1.0), ("*Cl", 1.0), ("*c1ccccc1", 1.0)]
-    law = MoleculeLaw((0.0,) * 8, frozenset({"C", "Cl"}), frozenset({6}), ("BRENK",))
-    kernel = FragmentMoves(Vocabulary(arms), law)
-    reached = kernel.law("CC")
+    distribution = MoleculeDistribution((0.0,) * 8, frozenset({"C", "Cl"}), frozenset({6}), ("BRENK",))
+    kernel = FragmentMoves(Vocabulary(arms), distribution)
+    reached = kernel.distribution("CC")
     assert reached.keys() == {"C", "CC", "CCC", "CCc1ccccc1"}
     assert math.fsum(reached.values()) == pytest.approx(1, abs=1e-15)
     for state in ("CF", "C1CC1", "CCCl"):
@@ -85,8 +85,8 @@ def test_filters_are_part_of_the_target():
 
 
 def test_a_kernel_is_a_function_of_its_stream_and_state_alone():
-    law = MoleculeLaw((0.0,) * 40)
-    fresh, used = (FragmentMoves(default_vocabulary(), law) for _ in range(2))
+    distribution = MoleculeDistribution((0.0,) * 40)
+    fresh, used = (FragmentMoves(default_vocabulary(), distribution) for _ in range(2))
     state = "CC(=O)Nc1ccc(O)cc1"
     for step in range(200):
         used.propose(stream(1, 1, step, Purpose.PROPOSAL), state)
@@ -99,7 +99,7 @@ def test_a_kernel_is_a_function_of_its_stream_and_state_alone():
 @pytest.mark.parametrize("add", [0.0, 1.0, -0.1, math.nan])
 def test_additions_and_deletions_must_both_be_possible(add):
     with pytest.raises(ValueError, match="add"):
-        FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeLaw((0.0, 0.0)), add)
+        FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeDistribution((0.0, 0.0)), add)
 
 
 def elements(molecule):
@@ -121,8 +121,8 @@ def log_q(vocabulary, low, high):
 
 
 def test_random_moves_stay_molecules_and_can_be_undone():
-    vocabulary, law = default_vocabulary(), MoleculeLaw(default_size_log_weights())
-    kernel = FragmentMoves(vocabulary, law)
+    vocabulary, distribution = default_vocabulary(), MoleculeDistribution(default_size_log_weights())
+    kernel = FragmentMoves(vocabulary, distribution)
     moved = 0
     state = "CC"
     for step in range(FUZZ_MOVES):
@@ -134,13 +134,18 @@ def test_random_moves_stay_molecules_and_can_be_undone():
             continue
         moved += 1
         assert canonical_state(proposal.state) == proposal.state
-        assert heavy_atoms(proposal.state) == Chem.MolFromSmiles(proposal.state).GetNumHeavyAtoms() <= law.largest
+        assert (
+            heavy_atoms(proposal.state) == Chem.MolFromSmiles(proposal.state).GetNumHeavyAtoms() <= distribution.largest
+        )
         back = kernel.log_r0(proposal.state, state)
         assert back == pytest.approx(-proposal.log_r0, abs=1e-9)
         if moved % 25 == 0:
             low, high = sorted((state, proposal.state), key=heavy_atoms)
             added, deleted = log_q(vocabulary, low, high)
-            gain = law.size_log_weights[heavy_atoms(high) - 1] - law.size_log_weights[heavy_atoms(low) - 1]
+            gain = (
+                distribution.size_log_weights[heavy_atoms(high) - 1]
+                - distribution.size_log_weights[heavy_atoms(low) - 1]
+            )
             ratio = gain + deleted - added
             assert proposal.log_r0 == pytest.approx(ratio if high == proposal.state else -ratio, abs=1e-9)
         if rng.random() < math.exp(min(0.0, proposal.log_r0)):
@@ -187,7 +192,7 @@ def check_space(space: SmallSpace) -> list[str]:
         The states.
     """
     kernel, states = space.kernel(), space.reachable()
-    log_p0, q = sampling.size_log_p0(space.law(), states), sampling.q_matrix(kernel, states)
+    log_p0, q = sampling.size_log_p0(space.distribution(), states), sampling.q_matrix(kernel, states)
     assert [canonical_state(state) for state in states] == states
     sampling.check_rows(q)
     drawn, ratios = drawn_by(kernel, states)
@@ -201,8 +206,8 @@ def check_space(space: SmallSpace) -> list[str]:
 
 def unbalanced(log_p0: np.ndarray, q: np.ndarray, ratios: np.ndarray) -> float:
     """Return how far the chain without judges is from detailed balance with p0."""
-    law = target(log_p0, np.zeros((1, len(log_p0))))
-    return imbalance(law, transitions_of(q, np.exp(np.minimum(0.0, ratios))))
+    distribution = target(log_p0, np.zeros((1, len(log_p0))))
+    return imbalance(distribution, transitions_of(q, np.exp(np.minimum(0.0, ratios))))
 
 
 @pytest.mark.parametrize("space", (SMALL_SPACES | ODD_SPACES).values(), ids=SMALL_SPACES | ODD_SPACES)
@@ -227,7 +232,7 @@ CORES = ("C", "CC", "CO", "CN", "CCO", "NCO", "C(C)C", "[#6]~[#8]")
 
 WITHOUT = SmallSpace("CC", ARMS, LARGEST)
 EVERYTHING = WITHOUT.reachable()
-Q_OF_EVERYTHING = {state: WITHOUT.kernel().law(state) for state in EVERYTHING}
+Q_OF_EVERYTHING = {state: WITHOUT.kernel().distribution(state) for state in EVERYTHING}
 
 
 def inside(core: str) -> list[str]:
@@ -283,7 +288,7 @@ def test_a_kernel_that_draws_again_what_lies_outside_is_not(core):
     q, ratios = drawn_by(space.kernel(), states)
     moves = q - np.diag(np.diag(q))
     again = moves / moves.sum(axis=1, keepdims=True)
-    assert unbalanced(sampling.size_log_p0(space.law(), states), again, ratios) > 1e-3
+    assert unbalanced(sampling.size_log_p0(space.distribution(), states), again, ratios) > 1e-3
 
 
 def config_with(**space: object) -> dict[str, object]:

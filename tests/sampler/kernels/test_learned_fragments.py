@@ -11,7 +11,7 @@ from sampler.exact import log_base_ratio, preferences, stationary, target, total
 from sampler.kernels.fragments import FragmentMoves
 from sampler.kernels.learned_fragments import EditorChangedError
 from sampler.spaces.molecules.edits import Addition, Deletion, Edits
-from sampler.spaces.molecules.space import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculeDistribution
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.support import sampling
 from tests.support.enumerated import every_edit, imbalance
@@ -29,7 +29,11 @@ def solved(name):
     """Return the states of a small space, log p0 and the learned q."""
     space = SMALL_SPACES[name]
     states = space.reachable()
-    return states, sampling.size_log_p0(space.law(), states), sampling.q_matrix(sampling.learned(space), states)
+    return (
+        states,
+        sampling.size_log_p0(space.distribution(), states),
+        sampling.q_matrix(sampling.learned(space), states),
+    )
 
 
 def kernel_of(name, editor=None, convention="exact"):
@@ -37,7 +41,7 @@ def kernel_of(name, editor=None, convention="exact"):
 
 
 def chain_of(name, log_r0):
-    """Return law and chain of four votes of one made-up judge, with this claimed ratio."""
+    """Return distribution and chain of four votes of one made-up judge, with this claimed ratio."""
     _, log_p0, q = solved(name)
     scores = np.random.default_rng(7).normal(size=(1, len(log_p0)))
     chain = transitions_of(q, NVote((4,)).mean_acceptance(log_r0, preferences(scores)))
@@ -57,16 +61,18 @@ def test_an_editor_that_says_nothing_gives_the_plain_proposal(name):
     kernel, plain = kernel_of(name, sampling.FixedEditor(len(Vocabulary(space.arms)), spread=0.0)), space.kernel()
     states, _, _ = solved(name)
     for state in states[:: max(1, len(states) // 15)]:
-        ours = {reached: chance for reached, chance in kernel.law(state).items() if chance}
-        assert ours == pytest.approx({each: chance for each, chance in plain.law(state).items() if chance}, abs=1e-14)
+        ours = {reached: chance for reached, chance in kernel.distribution(state).items() if chance}
+        assert ours == pytest.approx(
+            {each: chance for each, chance in plain.distribution(state).items() if chance}, abs=1e-14
+        )
 
 
 @with_ways
 def test_votes_and_the_ratio_over_all_ways_keep_detailed_balance(name):
     states, _, q = solved(name)
-    law, chain = chain_of(name, sampling.claimed_ratios(kernel_of(name), states, q))
-    assert imbalance(law, chain) < sampling.TOLERANCE
-    assert total_variation(stationary(chain), law) < 1e-9
+    distribution, chain = chain_of(name, sampling.claimed_ratios(kernel_of(name), states, q))
+    assert imbalance(distribution, chain) < sampling.TOLERANCE
+    assert total_variation(stationary(chain), distribution) < 1e-9
 
 
 def one(name):
@@ -95,9 +101,9 @@ def updated_in_between(name):
 @with_ways
 @pytest.mark.parametrize(("wrong", "distance"), [(one, 0.05), (forward_by_backward, 0), (updated_in_between, 0)])
 def test_a_wrong_ratio_breaks_it(name, wrong, distance):
-    law, chain = chain_of(name, wrong(name))
-    assert imbalance(law, chain) > LEAST_IMBALANCE
-    assert total_variation(stationary(chain), law) > distance
+    distribution, chain = chain_of(name, wrong(name))
+    assert imbalance(distribution, chain) > LEAST_IMBALANCE
+    assert total_variation(stationary(chain), distribution) > distance
 
 
 @with_ways
@@ -108,7 +114,7 @@ def test_a_ratio_of_single_paths_breaks_it(name):
 
 
 @with_ways
-def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_law_gives(name):
+def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_distribution_gives(name):
     states, log_p0, q = solved(name)
     kernel, exact = kernel_of(name), log_base_ratio(log_p0, q)
     index, found = {state: i for i, state in enumerate(states)}, np.zeros_like(q)
@@ -122,18 +128,18 @@ def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_law_gi
             assert np.exp([drawn.log_forward, drawn.log_backward]) == pytest.approx([q[i, j], q[j, i]], abs=1e-12)
             assert drawn.log_r0 == pytest.approx(exact[i, j], abs=1e-12)
     np.testing.assert_allclose(found, q, rtol=0, atol=1e-12)
-    # The control: the plain proposal has another law.
+    # The control: the plain proposal has another distribution.
     assert np.abs(found - sampling.q_matrix(SMALL_SPACES[name].kernel(), states)).max() > 0.01
 
 
-def test_a_long_chain_visits_what_the_law_says():
+def test_a_long_chain_visits_what_the_distribution_says():
     states, log_p0, q = solved("duplicates")
-    law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
+    distribution = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
     kernel = kernel_of("duplicates")
-    sampling.check_long_run(np.random.default_rng(5), kernel, "CC", law, q, steps=5_000)
+    sampling.check_long_run(np.random.default_rng(5), kernel, "CC", distribution, q, steps=5_000)
     paper = kernel_of("duplicates", convention="paper")
-    with pytest.raises(AssertionError, match="do not follow the law"):
-        sampling.check_long_run(np.random.default_rng(5), paper, "CC", law, q, steps=5_000)
+    with pytest.raises(AssertionError, match="do not follow the distribution"):
+        sampling.check_long_run(np.random.default_rng(5), paper, "CC", distribution, q, steps=5_000)
 
 
 def test_a_batch_draws_what_single_calls_draw():
@@ -167,7 +173,7 @@ def test_impossible_moves_have_no_probability():
 
 # More in a release: EDIT_MOVES=5000 python -m pytest tests/sampler/kernels/test_learned_fragments.py
 FUZZ_MOVES = int(os.environ.get("EDIT_MOVES", "60"))
-LAW = MoleculeLaw((0.0,) * 40)
+DISTRIBUTION = MoleculeDistribution((0.0,) * 40)
 
 
 def tried(edits: Edits, low: str, high: str):
@@ -187,7 +193,7 @@ def tried(edits: Edits, low: str, high: str):
 
 def test_all_ways_are_found_between_molecules_of_the_default_vocabulary():
     vocabulary = default_vocabulary()
-    edits, kernel = Edits(vocabulary, LAW), FragmentMoves(vocabulary, LAW)
+    edits, kernel = Edits(vocabulary, DISTRIBUTION), FragmentMoves(vocabulary, DISTRIBUTION)
     state, moves, several = "CC", 0, 0
     for step in range(FUZZ_MOVES):
         proposal = kernel.propose(stream(11, 0, step, Purpose.PROPOSAL), state)
@@ -211,5 +217,5 @@ def test_all_ways_are_found_between_molecules_of_the_default_vocabulary():
     ],
 )  # fmt: skip
 def test_ways_can_be_counted_by_hand(low, high, additions, deletions):
-    ways = Edits(Vocabulary([("*C", 1.0), ("*O", 1.0)]), LAW).ways(low, high)
+    ways = Edits(Vocabulary([("*C", 1.0), ("*O", 1.0)]), DISTRIBUTION).ways(low, high)
     assert (len(ways.additions), len(ways.deletions)) == (additions, deletions)

@@ -1,4 +1,4 @@
-"""Suffix moves on grammars small enough to list: q, the base ratio the kernel claims, and the law that follows."""
+"""Suffix moves on grammars small enough to list: q, the claimed base ratio, and the distribution that follows."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -76,9 +76,9 @@ def drawn_by(kernel, states):
 
 def long_run(name, kernel, cut):
     states, log_p0 = solved(name)
-    law = dict(zip(states, np.exp(log_p0), strict=True))
+    distribution = dict(zip(states, np.exp(log_p0), strict=True))
     q, _ = drawn_by(Suffix(space(name), cut), states)
-    check_long_run(stream(4, 0, 0, Purpose.PROPOSAL), kernel, states[0], law, q, steps=20_000)
+    check_long_run(stream(4, 0, 0, Purpose.PROPOSAL), kernel, states[0], distribution, q, steps=20_000)
 
 
 def test_a_proposal_keeps_the_beginning_and_the_prompt():

@@ -7,8 +7,8 @@ import sampler
 from sampler import ConfigError, Neighbours, parse_config
 from sampler.kernels.warm_up import FEWEST_VOTES, chosen_length, trials
 from tests.sampler.kernels.test_walk import NEIGHBOURS, SQUARE, TRIANGLE, space_of, walk_config
-from tests.support.enumerated import walk_law
-from tests.support.outcomes import law_of
+from tests.support.enumerated import walk_distribution
+from tests.support.outcomes import distribution_of
 from tests.support.sampling import LOPSIDED, problems_of
 
 GRID = (1, 16, 256)
@@ -124,9 +124,9 @@ def test_a_warm_up_draws_its_lengths_and_then_waits_for_a_choice():
 
 
 def test_the_warm_up_is_a_mixture_of_its_lengths():
-    plan, law = parse_config(warming()).build(LOPSIDED), space_of(LOPSIDED).law(Neighbours(LOPSIDED))
-    drawn = law_of(lambda rng: plan.kernel_at(1).propose(rng, 0).state)
-    lengths = [walk_law(LOPSIDED.log_p0, law, length)[0] for length in WARM_UP["grid"]]
+    plan, distribution = parse_config(warming()).build(LOPSIDED), space_of(LOPSIDED).distribution(Neighbours(LOPSIDED))
+    drawn = distribution_of(lambda rng: plan.kernel_at(1).propose(rng, 0).state)
+    lengths = [walk_distribution(LOPSIDED.log_p0, distribution, length)[0] for length in WARM_UP["grid"]]
     assert drawn == pytest.approx(dict(enumerate(np.mean(lengths, axis=0))), abs=1e-12)
     # As if every step walked the longest of them.
     assert drawn != pytest.approx(dict(enumerate(lengths[-1])), abs=1e-2)

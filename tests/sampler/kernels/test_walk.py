@@ -1,6 +1,6 @@
-"""Walks: exact for the law they claim, each wrong way of walking found out, and what a config may say of them.
+"""Walks: exact for the distribution they claim, each wrong way of walking found out, and what a config may say of them.
 
-The proposal law of a walk is what the kernel's own `propose` does, followed through every number it can draw
+The proposal distribution of a walk is what the kernel's own `propose` does, followed through every number it can draw
 (`tests.support.outcomes`). Detailed balance is then checked with a judge whose votes are averaged out.
 """
 
@@ -20,8 +20,8 @@ from sampler.spaces.catalog import Catalog
 from sampler.spaces.latents import LatentSpace
 from tests.sampler.kernels import test_suffix as texts
 from tests.support.campaigns import make_config
-from tests.support.enumerated import imbalance, walk_law
-from tests.support.outcomes import law_of
+from tests.support.enumerated import imbalance, walk_distribution
+from tests.support.outcomes import distribution_of
 from tests.support.sampling import LOPSIDED, STAR, SmallSpace, plain, problems_of, size_log_p0
 
 EXACT, WRONG = 1e-12, 1e-6
@@ -37,13 +37,13 @@ class Space:
         index = np.arange(len(states))
         self.scores = np.stack([np.sin(1 + 2 * index), 0.8 * np.cos(3 * index)])
 
-    def law(self, kernel):
+    def distribution(self, kernel):
         """Return q(x'|x) of the kernel's own draws, shape (n, n)."""
         return texts.drawn_by(kernel, self.states)[0]
 
     def imbalance(self, kernel):
         """Return max |pi(x) P(x, x') - pi(x') P(x', x)| of the kernel with base ratio 1, and two judges."""
-        q = self.law(kernel)
+        q = self.distribution(kernel)
         assert np.abs(q.sum(axis=1) - 1).max() < EXACT
         chain = exact.transition_matrix(self.log_p0, q, self.scores, NVote((1, 2)), np.zeros_like(q))
         return imbalance(exact.target(self.log_p0, self.scores), chain)
@@ -64,7 +64,7 @@ def space(name) -> Space:
     if name == "molecules":
         small = SmallSpace("CC", plain("*C"), 5, add=0.4)
         states = small.reachable()
-        return Space(states, size_log_p0(small.law(), states), small.kernel(), small.kernel())
+        return Space(states, size_log_p0(small.distribution(), states), small.kernel(), small.kernel())
     catalog = {"synthetic": line(7), "lopsided": LOPSIDED, "star": STAR}[name]
     items = len(catalog)
     # Each item linked to all others but one: a kernel that does not commute with the first.
@@ -147,8 +147,10 @@ def test_two_kernels_in_turns_are_out_of_balance(name):
 def test_a_walk_follows_the_chain_without_judges(name):
     small = space(name)
     for length in LENGTHS:
-        law = small.law(WalkKernel(small.first, length))
-        np.testing.assert_allclose(law, walk_law(small.log_p0, small.law(small.first), length), atol=EXACT)
+        distribution = small.distribution(WalkKernel(small.first, length))
+        np.testing.assert_allclose(
+            distribution, walk_distribution(small.log_p0, small.distribution(small.first), length), atol=EXACT
+        )
 
 
 def test_a_step_that_is_accepted_for_sure_takes_no_random_number_to_decide():
@@ -168,25 +170,27 @@ def test_one_move_at_the_least_cut_is_so_many_moves(name, fresh, length):
     made, (states, log_p0) = texts.space(name), texts.solved(name)
     small = Space(states, log_p0, Suffix(made, "limit"), Independent(made))
     one_by_one = Mixture((1 - fresh, fresh), (small.first, small.second)) if fresh else small.first
-    together = small.law(LeastCut(made, length, fresh))
-    np.testing.assert_allclose(together, walk_law(small.log_p0, small.law(one_by_one), length), atol=EXACT)
+    together = small.distribution(LeastCut(made, length, fresh))
+    np.testing.assert_allclose(
+        together, walk_distribution(small.log_p0, small.distribution(one_by_one), length), atol=EXACT
+    )
 
 
 @pytest.mark.parametrize(("length", "fresh"), [(1, 0.0), (3, 0.0), (64, 0.0), (3, 0.1), (64, 0.01)])
-def test_the_least_cut_has_its_law(length, fresh):
+def test_the_least_cut_has_its_distribution(length, fresh):
     made = texts.space("one long")
     kernel, (states, _), most = LeastCut(made, length, fresh), texts.solved("one long"), made.model.limit
-    law = law_of(lambda rng: kernel.cut(rng, states[0]))
+    distribution = distribution_of(lambda rng: kernel.cut(rng, states[0]))
     for cut in range(1, most):
-        at_least = math.fsum(chance for drawn, chance in law.items() if drawn >= cut)
+        at_least = math.fsum(chance for drawn, chance in distribution.items() if drawn >= cut)
         assert at_least == pytest.approx(((1 - fresh) * (most - cut) / most) ** length, abs=EXACT)
 
 
 def test_moves_at_cuts_over_the_length_are_not_one_move_at_the_least():
     made, (states, log_p0) = texts.space("ragged"), texts.solved("ragged")
     small = Space(states, log_p0, Suffix(made, "length"), Suffix(made, "limit"))
-    two = walk_law(small.log_p0, small.law(small.first), 2)
-    assert np.abs(small.law(LeastCut(made, 2)) - two).max() > 1e-3
+    two = walk_distribution(small.log_p0, small.distribution(small.first), 2)
+    assert np.abs(small.distribution(LeastCut(made, 2)) - two).max() > 1e-3
 
 
 @pytest.mark.parametrize(("beta", "steps"), [(0.08, 1), (0.08, 64), (0.25, 7), (1.0, 3)])
@@ -251,8 +255,8 @@ TRIANGLE = Catalog(np.ones(3), ((1, 2), (0, 2), (0, 1)))
 def test_a_walk_that_would_never_leave_half_of_a_catalog_is_refused():
     with pytest.raises(ConfigError, match="odd lengths"):
         parse_config(walk_config(NEIGHBOURS, 4)).build(SQUARE)
-    # The law of the walk says why: from one corner two are out of reach.
-    assert walk_law(SQUARE.log_p0, space_of(SQUARE).law(Neighbours(SQUARE)), 4)[0, 1] == 0
+    # The distribution of the walk says why: from one corner two are out of reach.
+    assert walk_distribution(SQUARE.log_p0, space_of(SQUARE).distribution(Neighbours(SQUARE)), 4)[0, 1] == 0
 
 
 @pytest.mark.parametrize(
@@ -266,7 +270,7 @@ def test_a_walk_that_would_never_leave_half_of_a_catalog_is_refused():
 )
 def test_a_walk_that_reaches_everything_is_not(length, catalog):
     config = parse_config(walk_config(NEIGHBOURS, length))
-    q = space_of(catalog).law(config.build(catalog).kernel)
+    q = space_of(catalog).distribution(config.build(catalog).kernel)
     assert np.all(np.linalg.matrix_power(q + np.eye(len(catalog)), len(catalog)) > 0)
 
 

@@ -219,7 +219,7 @@ SEEN = {
     "the question": Tampering(of_judge(question="Which is longer?"), "campaign.json"),
     "fewer steps": Tampering(of_config(steps=3), STEPS, 5, changed="campaign.json"),
     "fewer chains": Tampering(of_config(chains=1), STEPS, 6, changed="campaign.json"),
-    "the law that is stated": Tampering(of_config(target="another"), "campaign.json"),
+    "the distribution that is stated": Tampering(of_config(target="another"), "campaign.json"),
     "the judges": Tampering(document("judges.json", lambda held: held[0].update(question="?")), "judges.json"),
     "a file missing": Tampering(without(VOTES), VOTES),
     "a config missing": Tampering(without("campaign.json"), "campaign.json"),

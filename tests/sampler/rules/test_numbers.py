@@ -1,4 +1,4 @@
-"""Rules by numbers, scores or ratings: what a config may be, what decides, and the law that whole chains then have."""
+"""Rules by numbers, scores or ratings: what a config may be, what decides, and the distribution of whole chains."""
 
 import math
 from dataclasses import replace
@@ -11,8 +11,8 @@ import sampler
 from sampler.exact import log_base_ratio, target, transitions_of
 from tests.support.campaigns import make_config
 from tests.support.enumerated import imbalance
-from tests.support.outcomes import law_of
-from tests.support.sampling import LOPSIDED, independent_law, neighbours_law, problems_of
+from tests.support.outcomes import distribution_of
+from tests.support.sampling import LOPSIDED, independent_distribution, neighbours_distribution, problems_of
 
 TEXTS = {"kind": "texts", "scenarios": [0]}
 SUFFIX = {"kind": "suffix", "cut": "length"}
@@ -41,7 +41,7 @@ def test_the_name_of_a_scorer_has_at_most_forty_characters():
 
 
 @pytest.mark.parametrize(
-    ("config", "law"),
+    ("config", "distribution"),
     [
         (BASE, "p0(x); each state is an independent draw"),
         (MARS, "p0(x) * s(x)^30; s: (min(qed, 0.7) + min((10 - synthetic_accessibility) / 9, 0.7)) / 2 of scorers"),
@@ -50,9 +50,9 @@ def test_the_name_of_a_scorer_has_at_most_forty_characters():
         (QUEST, "p0(x) * exp(r(x)/0.05); r: logit of the number of scorer “comet”, clipped to 0.001 and 0.999"),
     ],
 )
-def test_a_config_says_which_law_it_samples_and_comes_back_from_its_json(config, law):
+def test_a_config_says_what_it_samples_and_comes_back_from_its_json(config, distribution):
     parsed = sampler.parse_config(config)
-    assert parsed.law == law
+    assert parsed.target_distribution == distribution
     assert parsed.budgets == ()
     assert sampler.parse_config(parsed.model_dump(mode="json")) == parsed
 
@@ -136,7 +136,7 @@ WEIGHTED = {
 
 def chain_of(rule, numbers):
     """Return the chain of neighbours in which verdicts by these numbers decide, averaged over U, shape (n, n)."""
-    q = neighbours_law(LOPSIDED)
+    q = neighbours_distribution(LOPSIDED)
     log_r0, accepted = log_base_ratio(LOPSIDED.log_p0, q), np.zeros_like(q)
     for x, y in np.argwhere(q):
 
@@ -144,12 +144,12 @@ def chain_of(rule, numbers):
             comparison = sampler.Comparison(0, 1, x, y, log_r0[x, y], rng.random(), ())
             return sampler.tell_by_numbers(rule, comparison, numbers[[x]], numbers[[y]])
 
-        accepted[x, y] = law_of(decide).get(sampler.Verdict.ACCEPT, 0.0)
+        accepted[x, y] = distribution_of(decide).get(sampler.Verdict.ACCEPT, 0.0)
     return transitions_of(q, accepted)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
-def test_a_rule_by_numbers_keeps_its_own_law_and_no_other(name):
+def test_a_rule_by_numbers_keeps_its_own_distribution_and_no_other(name):
     rule, numbers, _ = WEIGHTED[name]
     chain = chain_of(rule, numbers)
     for other, (_, _, weight) in WEIGHTED.items():
@@ -159,8 +159,8 @@ def test_a_rule_by_numbers_keeps_its_own_law_and_no_other(name):
 
 def test_states_of_base_are_independent_draws_from_p0_and_other_kernels_are_noticed():
     p0, always = np.exp(LOPSIDED.log_p0), np.ones((len(LOPSIDED), len(LOPSIDED)))
-    assert imbalance(p0, transitions_of(independent_law(LOPSIDED), always)) < 1e-12
-    assert imbalance(p0, transitions_of(neighbours_law(LOPSIDED), always)) > 1e-3
+    assert imbalance(p0, transitions_of(independent_distribution(LOPSIDED), always)) < 1e-12
+    assert imbalance(p0, transitions_of(neighbours_distribution(LOPSIDED), always)) > 1e-3
 
 
 # Rules that rate: what a config may ask for, and the verdict that ratings give.

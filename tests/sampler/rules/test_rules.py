@@ -1,6 +1,6 @@
 """Every rule against the paper's formula, worked out by hand, and at the ends of its range.
 
-Presentation orders under voters who lean: what each is exact for, by matrix. And the law that a config
+Presentation orders under voters who lean: what each is exact for, by matrix. And the distribution that a config
 says, which is the one that its chains sample.
 """
 
@@ -20,7 +20,14 @@ from sampler.rules.scored import QuestConfig, accept_by_power
 from tests.support import sampling
 from tests.support.campaigns import make_config
 from tests.support.enumerated import imbalance
-from tests.support.sampling import LOPSIDED, SMALL_CATALOGS, averaged, independent_law, neighbours_law, two_scores
+from tests.support.sampling import (
+    LOPSIDED,
+    SMALL_CATALOGS,
+    averaged,
+    independent_distribution,
+    neighbours_distribution,
+    two_scores,
+)
 
 SCORES = two_scores(LOPSIDED)
 PI = sampler.target(LOPSIDED.log_p0, SCORES)
@@ -50,22 +57,22 @@ def test_the_plug_in_rule_estimates_the_odds_by_the_share():
     assert sampler.InvalidPlugIn((4,)).acceptance(-math.inf, [4]) == 0.0
 
 
-LAWS = {"independent": independent_law, "neighbours": neighbours_law}
-every_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+DISTRIBUTIONS = {"independent": independent_distribution, "neighbours": neighbours_distribution}
+every_distribution = pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 
 
-def errors(rule, law, scores=SCORES, times=1, catalog=LOPSIDED):
+def errors(rule, distribution, scores=SCORES, times=1, catalog=LOPSIDED):
     """Return how far the rule's chain is from detailed balance and from p0 exp(times sum_i s_i)."""
     pi = sampler.target(catalog.log_p0, times * scores)
-    transitions = sampler.transition_matrix(catalog.log_p0, law(catalog), scores, rule)
+    transitions = sampler.transition_matrix(catalog.log_p0, distribution(catalog), scores, rule)
     return imbalance(pi, transitions), float(np.abs(stationary(transitions) - pi).sum() / 2)
 
 
-@every_law
-def test_the_oracle_is_exact_and_the_plug_in_rule_is_not(law):
-    assert max(errors(sampler.Oracle(), law)) < ROUNDING
-    assert max(errors(sampler.NVote((16, 1)), law)) < ROUNDING
-    unbalanced, distance = errors(sampler.InvalidPlugIn((4, 4)), law)
+@every_distribution
+def test_the_oracle_is_exact_and_the_plug_in_rule_is_not(distribution):
+    assert max(errors(sampler.Oracle(), distribution)) < ROUNDING
+    assert max(errors(sampler.NVote((16, 1)), distribution)) < ROUNDING
+    unbalanced, distance = errors(sampler.InvalidPlugIn((4, 4)), distribution)
     assert unbalanced > 1e-3
     assert distance > 0.01
 
@@ -124,31 +131,31 @@ class PooledHalves(TwoJudges):
 every_lean = pytest.mark.parametrize("lean", [0.25, 0.5, 1.0, 2.0])
 
 
-@every_law
+@every_distribution
 @every_lean
 @pytest.mark.parametrize("catalog", SMALL_CATALOGS.values(), ids=SMALL_CATALOGS)
 @pytest.mark.parametrize("budgets", [(2,), (4,), (8,), (2, 6)], ids=str)
-def test_two_judges_cancel_a_constant_lean(law, lean, catalog, budgets):
+def test_two_judges_cancel_a_constant_lean(distribution, lean, catalog, budgets):
     scores = two_scores(catalog)[: len(budgets)]
-    assert max(errors(TwoJudges(budgets, lean), law, scores, 2, catalog)) < ROUNDING
+    assert max(errors(TwoJudges(budgets, lean), distribution, scores, 2, catalog)) < ROUNDING
 
 
-@every_law
+@every_distribution
 @every_lean
 @pytest.mark.parametrize("order", [RandomSides, PooledHalves])
-def test_one_factor_for_both_orders_does_not(law, lean, order):
-    unbalanced, distance = errors(order((4, 4), lean), law)
+def test_one_factor_for_both_orders_does_not(distribution, lean, order):
+    unbalanced, distance = errors(order((4, 4), lean), distribution)
     # An error of second order in the lean: far above rounding at 0.25, plain to see at 1.
     assert unbalanced > 1e-5
     assert distance > 1e-4 * (lean / 0.25) ** 2
     # Nor is the other target reached.
-    assert errors(order((4, 4), lean), law, times=2)[1] > 0.01
+    assert errors(order((4, 4), lean), distribution, times=2)[1] > 0.01
 
 
-@every_law
+@every_distribution
 @pytest.mark.parametrize("order", [RandomSides, PooledHalves])
-def test_without_a_lean_one_factor_is_exact(law, order):
-    assert max(errors(order((2, 6)), law)) < ROUNDING
+def test_without_a_lean_one_factor_is_exact(distribution, order):
+    assert max(errors(order((2, 6)), distribution)) < ROUNDING
 
 
 @every_lean
@@ -172,7 +179,7 @@ def test_pooling_half_the_votes_in_each_order_is_worse_than_random_sides_on_the_
     ids=["unequal budgets", "the proposal first"],
 )
 def test_orders_that_do_not_balance_fail(lean, budgets, times, least):
-    q, scores = independent_law(LOPSIDED), two_scores(LOPSIDED)[:1]
+    q, scores = independent_distribution(LOPSIDED), two_scores(LOPSIDED)[:1]
     shown = np.concatenate(leaning(preferences(scores), lean)[: len(budgets)], axis=-1)
     transitions = transitions_of(q, sampler.NVote(budgets).mean_acceptance(log_base_ratio(LOPSIDED.log_p0, q), shown))
     assert imbalance(sampler.target(LOPSIDED.log_p0, times * scores), transitions) > least
@@ -228,35 +235,35 @@ def off_diagonal(transitions):
     return transitions - np.diag(np.diag(transitions))
 
 
-def chain(law, rule=sampler.marginal_acceptance):
-    return sampling.transition_matrix(LOPSIDED.log_p0, law(LOPSIDED), SCORES, FOUR_AND_TWO, rule)
+def chain(distribution, rule=sampler.marginal_acceptance):
+    return sampling.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, FOUR_AND_TWO, rule)
 
 
-@every_law
+@every_distribution
 @every_competitor
-def test_no_exact_rule_moves_more_between_any_two_states(law, competitor):
-    other = chain(law, competitor)
+def test_no_exact_rule_moves_more_between_any_two_states(distribution, competitor):
+    other = chain(distribution, competitor)
     assert imbalance(PI, other) < ROUNDING
-    gap = off_diagonal(chain(law) - other)
+    gap = off_diagonal(chain(distribution) - other)
     assert gap.min() > -ROUNDING
     assert gap.max() > 1e-3
 
 
-@every_law
+@every_distribution
 @every_competitor
-def test_so_no_exact_rule_has_a_smaller_asymptotic_variance_for_any_function(law, competitor):
+def test_so_no_exact_rule_has_a_smaller_asymptotic_variance_for_any_function(distribution, competitor):
     """Tierney (1998): the difference of the limiting covariances is positive semidefinite."""
-    gap = visit_covariance(chain(law, competitor), PI) - visit_covariance(chain(law), PI)
+    gap = visit_covariance(chain(distribution, competitor), PI) - visit_covariance(chain(distribution), PI)
     assert np.linalg.eigvalsh(gap).min() > -1e-10
     assert np.trace(gap) > 1e-3
 
 
-@every_law
-def test_the_oracle_moves_more_than_any_number_of_votes(law):
-    known = sampler.transition_matrix(LOPSIDED.log_p0, law(LOPSIDED), SCORES, sampler.Oracle())
-    before = chain(law)
+@every_distribution
+def test_the_oracle_moves_more_than_any_number_of_votes(distribution):
+    known = sampler.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, sampler.Oracle())
+    before = chain(distribution)
     for budgets in [(8, 4), (16, 16)]:
-        after = sampler.transition_matrix(LOPSIDED.log_p0, law(LOPSIDED), SCORES, sampler.NVote(budgets))
+        after = sampler.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, sampler.NVote(budgets))
         assert off_diagonal(after - before).min() > -ROUNDING
         assert off_diagonal(known - after).min() > -ROUNDING
         before = after
@@ -264,10 +271,10 @@ def test_the_oracle_moves_more_than_any_number_of_votes(law):
 
 def test_a_rule_that_is_not_exact_is_not_bounded_so():
     wrong = sampler.transition_matrix(
-        LOPSIDED.log_p0, independent_law(LOPSIDED), SCORES, sampler.InvalidPlugIn(FOUR_AND_TWO)
+        LOPSIDED.log_p0, independent_distribution(LOPSIDED), SCORES, sampler.InvalidPlugIn(FOUR_AND_TWO)
     )
     assert imbalance(PI, wrong) > 1e-3
-    assert off_diagonal(chain(independent_law) - wrong).min() < -1e-3
+    assert off_diagonal(chain(independent_distribution) - wrong).min() < -1e-3
 
 
 # Choices that are held before they are sent leave the rule exact; an undo while a step is open does not.
@@ -325,7 +332,7 @@ def test_an_undo_while_the_step_is_open_does_not():
     assert off.max() > 0.01
 
 
-# The law that a config's chains sample, in words; and that it is the one they do sample.
+# The distribution that a config's chains sample, in words; and that it is the one they do sample.
 
 
 PEOPLE = {"question": "Which is darker?", "votes": 2}
@@ -337,12 +344,12 @@ def both(judge):
     return [judge | {"order": order} for order in ("proposal-first", "proposal-second")]
 
 
-def law(judges, **changes):
-    return sampler.parse_config(make_config(kernel={"kind": "neighbours"}, judges=judges) | changes).law
+def distribution(judges, **changes):
+    return sampler.parse_config(make_config(kernel={"kind": "neighbours"}, judges=judges) | changes).target_distribution
 
 
 def rated(form, judges=(PEOPLE,), **changes):
-    return law([judge | MODEL for judge in judges], rule={"kind": "pointwise", "form": form} | changes)
+    return distribution([judge | MODEL for judge in judges], rule={"kind": "pointwise", "form": form} | changes)
 
 
 @pytest.mark.parametrize(
@@ -359,11 +366,11 @@ def rated(form, judges=(PEOPLE,), **changes):
     ],
 )
 def test_a_question_counts_once_for_each_judge(judges, formula):
-    assert law(judges).split("; ")[0] == formula
+    assert distribution(judges).split("; ")[0] == formula
 
 
 def test_the_letters_are_explained():
-    assert law([*both(PEOPLE), KIND | MODEL]) == (
+    assert distribution([*both(PEOPLE), KIND | MODEL]) == (
         "p0(x) * exp(2*s1(x) + s2(x)); s1: “Which is darker?”, people; "
         "s2: “Which is kinder?”, model “A model” at temperature 0.7"
     )
@@ -380,7 +387,7 @@ def test_the_letters_are_explained():
         (("power",), {"beta": 2.5}, "p0(x) * r1(x)^2.5"),
     ],
 )
-def test_ratings_have_a_law_of_their_own(form, changes, formula):
+def test_ratings_have_a_distribution_of_their_own(form, changes, formula):
     found = rated(*form, **changes)
     head, *names = found.split("; ")
     assert head == formula
@@ -388,23 +395,23 @@ def test_ratings_have_a_law_of_their_own(form, changes, formula):
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_a_law_that_nobody_knows_is_called_so(mixed):
+def test_a_distribution_that_nobody_knows_is_called_so(mixed):
     paper = {"kind": "fragments", "convention": "paper"}
     parts = [{"weight": 0.5, "kernel": paper}, {"weight": 0.5, "kernel": {"kind": "fragments"}}]
     kernel = {"kind": "mixture", "parts": parts} if mixed else paper
-    assert law([PEOPLE], space={"kind": "molecules"}, kernel=kernel).startswith("not known")
-    assert law([PEOPLE], space={"kind": "molecules"}, kernel={"kind": "fragments"}).startswith("p0(x)")
+    assert distribution([PEOPLE], space={"kind": "molecules"}, kernel=kernel).startswith("not known")
+    assert distribution([PEOPLE], space={"kind": "molecules"}, kernel={"kind": "fragments"}).startswith("p0(x)")
 
 
 @pytest.mark.parametrize("lean", [0.0, 1.0])
 def test_the_chain_of_a_mixed_campaign_is_in_balance_with_what_its_config_says(lean):
     # The first question in both orders, by people who lean; the second in none, by people who do not.
-    log_p0, scores, q = LOPSIDED.log_p0, np.array(two_scores(LOPSIDED)), neighbours_law(LOPSIDED)
+    log_p0, scores, q = LOPSIDED.log_p0, np.array(two_scores(LOPSIDED)), neighbours_distribution(LOPSIDED)
     dark, kind = np.moveaxis(preferences(scores), -1, 0)
     first, second = leaning(dark, lean)
     chances = np.stack([first, second, kind], axis=-1)
     chain = transitions_of(q, sampler.NVote((2, 2, 1)).mean_acceptance(log_base_ratio(log_p0, q), chances))
-    formula = law([*both(PEOPLE), KIND]).split("; ")[0]
+    formula = distribution([*both(PEOPLE), KIND]).split("; ")[0]
     stated = [int(times or 1) for times in re.findall(r"(?:(\d)\*)?s\d\(x\)", formula)]
     for times in itertools.product((1, 2), repeat=2):
         off = imbalance(sampler.target(log_p0, np.array(times)[:, None] * scores), chain)

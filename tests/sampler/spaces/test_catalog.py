@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from sampler import Catalog, CatalogConfig
-from tests.support.outcomes import law_of
+from tests.support.outcomes import distribution_of
 from tests.support.sampling import LOPSIDED
 
 
@@ -17,7 +17,7 @@ def test_p0_is_proportional_to_the_weights():
 
 
 def test_items_are_drawn_as_often_as_p0_says():
-    assert law_of(LOPSIDED.draw) == pytest.approx(dict(enumerate(np.exp(LOPSIDED.log_p0))), abs=1e-15)
+    assert distribution_of(LOPSIDED.draw) == pytest.approx(dict(enumerate(np.exp(LOPSIDED.log_p0))), abs=1e-15)
 
 
 def test_weights_may_differ_by_many_orders_of_magnitude():

@@ -122,15 +122,15 @@ def test_atoms_that_only_look_alike_are_told_apart():
 THREE = (0.0, -1.0, -3.0)
 
 
-def log_p0(law, smiles):
-    return law.log_p0(Chem.MolFromSmiles(smiles))
+def log_p0(distribution, smiles):
+    return distribution.log_p0(Chem.MolFromSmiles(smiles))
 
 
 def test_sizes_have_their_weight_and_no_other_does():
-    law = spaces.MoleculeLaw(THREE)
-    assert [log_p0(law, smiles) for smiles in ("C", "CO", "CCO", "CCCO")] == [0.0, -1.0, -3.0, -math.inf]
-    assert law.largest == 3
-    assert log_p0(spaces.MoleculeLaw((-math.inf, 0.0)), "C") == -math.inf
+    distribution = spaces.MoleculeDistribution(THREE)
+    assert [log_p0(distribution, smiles) for smiles in ("C", "CO", "CCO", "CCCO")] == [0.0, -1.0, -3.0, -math.inf]
+    assert distribution.largest == 3
+    assert log_p0(spaces.MoleculeDistribution((-math.inf, 0.0)), "C") == -math.inf
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_sizes_have_their_weight_and_no_other_does():
     ],
 )  # fmt: skip
 def test_a_filter_takes_molecules_out_of_the_target(filters, inside, outside):
-    law = spaces.MoleculeLaw((0.0,) * 20, **filters)
-    assert log_p0(law, inside) == 0.0
-    assert log_p0(law, outside) == -math.inf
+    distribution = spaces.MoleculeDistribution((0.0,) * 20, **filters)
+    assert log_p0(distribution, inside) == 0.0
+    assert log_p0(distribution, outside) == -math.inf
 
 
 def test_the_frozen_weights_keep_a_chain_without_judges_at_drug_like_sizes():
@@ -157,7 +157,7 @@ def test_the_frozen_weights_keep_a_chain_without_judges_at_drug_like_sizes():
 
 def mean_size(weights):
     """Return the mean size along chains that start at diazepam, sildenafil and atenolol (20, 33, 19 heavy atoms)."""
-    kernel = FragmentMoves(vocabularies.default_vocabulary(), spaces.MoleculeLaw(weights))
+    kernel = FragmentMoves(vocabularies.default_vocabulary(), spaces.MoleculeDistribution(weights))
     drugs = (
         "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc21",
         "CCCc1nn(C)c2c(=O)nc(-c3cc(S(=O)(=O)N4CCN(C)CC4)ccc3OCC)[nH]c12",
@@ -172,8 +172,8 @@ def mean_size(weights):
 
 def test_the_pilot_counts_molecules():
     # Alkanes of 1 to 6 carbons: 1, 1, 1, 2, 3, 5 molecules.
-    law = spaces.MoleculeLaw((0.0,) * 6)
-    found = pilot(vocabularies.Vocabulary([("*C", 1.0)]), law, stream(2, 0, 0, Purpose.PROPOSAL), 12_000)
+    distribution = spaces.MoleculeDistribution((0.0,) * 6)
+    found = pilot(vocabularies.Vocabulary([("*C", 1.0)]), distribution, stream(2, 0, 0, Purpose.PROPOSAL), 12_000)
     expected = drug_like_sizes(6) - np.log([1, 1, 1, 2, 3, 5])
     assert found - found.mean() == pytest.approx(expected - expected.mean(), abs=0.3)
 
@@ -197,11 +197,11 @@ OWN = {
 }  # fmt: skip
 
 
-def test_the_default_is_the_frozen_law_from_ethane():
+def test_the_default_is_the_frozen_distribution_from_ethane():
     space = spaces.MoleculesConfig().build()
     assert space.start(np.random.default_rng(0), chain=3) == "CC"
-    assert space.law.size_log_weights == spaces.default_size_log_weights()
-    assert space.law.largest == spaces.MAX_HEAVY_ATOMS
+    assert space.distribution.size_log_weights == spaces.default_size_log_weights()
+    assert space.distribution.largest == spaces.MAX_HEAVY_ATOMS
     assert len(space.vocabulary) == 1_000
     assert spaces.MoleculesConfig().objects == "molecules"
 
@@ -213,7 +213,7 @@ def test_a_config_is_whole_by_itself():
     assert again.build() is config.build()
     space = again.build()
     assert space.start(np.random.default_rng(0), chain=0) == "CCO"
-    assert space.law.size_log_weights == (0.0, -np.inf, -1.5, -2.0)
+    assert space.distribution.size_log_weights == (0.0, -np.inf, -1.5, -2.0)
     assert space.vocabulary.weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
 
 

@@ -13,7 +13,7 @@ from sampler.spaces.story_grammar import STORY_SCENARIOS, _Name, story_openings
 from sampler.spaces.texts import TextsConfig
 from tests.support.campaigns import make_config
 from tests.support.enumerated import Grammar
-from tests.support.outcomes import law_of
+from tests.support.outcomes import distribution_of
 
 # The grammar as a language model, the story openings that it writes, and the space they make.
 
@@ -51,13 +51,13 @@ def test_a_grammar_says_what_its_rules_say_with_the_probabilities_of_its_weights
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
 def test_draws_follow_the_scores(temperature):
     grammar, other = (Grammar(SMALL, temperature=each) for each in (temperature, 2 * temperature))
-    drawn = law_of(lambda rng: grammar.continue_batch([rng], ["any"], [()])[0])
-    law, wrong = (
+    drawn = distribution_of(lambda rng: grammar.continue_batch([rng], ["any"], [()])[0])
+    distribution, wrong = (
         {tokens: math.exp(each.score("any", tokens)) for tokens in each.derivations("any")} for each in (grammar, other)
     )
-    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-14)
-    assert drawn == pytest.approx(law, abs=1e-14)
-    # The control: these draws do not follow the law of another temperature.
+    assert math.fsum(distribution.values()) == pytest.approx(1, abs=1e-14)
+    assert drawn == pytest.approx(distribution, abs=1e-14)
+    # The control: these draws do not follow the distribution of another temperature.
     assert drawn != pytest.approx(wrong, abs=1e-2)
 
 

@@ -1,4 +1,5 @@
-"""Whole studies through the real database: right ones follow the law of their voters, and a broken rule is found.
+"""Whole studies through the real database: right ones follow the distribution of their voters, and a broken rule is
+found.
 
 Seeds are fixed. A right study falls below `LEVEL` in about one seed of a thousand.
 """
@@ -11,11 +12,11 @@ from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Comparison
 from prefmh_web.config import Outcome
 from prefmh_web.participants.models import Participation
-from tests.laws.cases import BROKEN, BUDGETS_BY_OBJECT, CLAIMED, LAPSES, LEVEL, RIGHT, WHOLE, Case
-from tests.laws.crowds import FATES
-from tests.laws.law import p_values
-from tests.laws.simulated import simulated
-from tests.laws.study import Study
+from tests.statistics.cases import BROKEN, BUDGETS_BY_OBJECT, CLAIMED, LAPSES, LEVEL, RIGHT, WHOLE, Case
+from tests.statistics.crowds import FATES
+from tests.statistics.distribution import p_values
+from tests.statistics.simulated import simulated
+from tests.statistics.study import Study
 from tests.support.records import assert_replay_passes, export_to
 
 
@@ -38,13 +39,13 @@ def test_people_with_every_fate_follow_the_target_and_replay_passes(researcher, 
 
 
 @pytest.mark.parametrize("name", [name for name in RIGHT if name not in (WHOLE, LAPSES)])
-def test_other_voters_follow_the_law_that_is_true_for_them(researcher, name):
+def test_other_voters_follow_the_distribution_that_is_true_for_them(researcher, name):
     found = p_values(Study(researcher, RIGHT[name]).run(), RIGHT[name].true_chain())
     print(found)
     assert found.least > LEVEL
 
 
-def test_voters_with_lapses_follow_their_stationary_law_and_not_that_of_their_scores(researcher):
+def test_voters_with_lapses_follow_their_stationary_distribution_and_not_that_of_their_scores(researcher):
     paths = Study(researcher, RIGHT[LAPSES]).run()
     found = p_values(paths, RIGHT[LAPSES].true_chain())
     [without] = (p_values(paths, case.true_chain()) for case in CLAIMED.values())

@@ -6,9 +6,9 @@ import numpy as np
 
 import sampler
 from sampler import Tally, Verdict, tell
-from tests.laws.cases import Case
-from tests.laws.crowds import GONE, Deed, Pair
-from tests.laws.law import Paths, simulated_paths
+from tests.statistics.cases import Case
+from tests.statistics.crowds import GONE, Deed, Pair
+from tests.statistics.distribution import Paths, simulated_paths
 
 SEATS = 12
 """So many people vote at once."""

@@ -1,4 +1,5 @@
-"""The votes in the record have the law of the model that gave them: for each kind of server, drawn and sampled.
+"""The votes in the record have the distribution of the model that gave them: for each kind of server, drawn and
+sampled.
 
 Each study compares two texts, in both orders, so there are two probabilities of a vote for the text shown first. Over
 all votes under one order, sum (x - p) / sqrt(n p (1 - p)) tends to a standard normal, although n depends on the votes:
@@ -18,7 +19,7 @@ from prefmh_web.campaigns.models import Campaign, Side, Vote
 from prefmh_web.endpoints.servers import Dialect
 from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered_at, signed_in
 from tests.flows.test_model_costs import QUESTION
-from tests.support.campaigns import TRUE_LAW, swept
+from tests.support.campaigns import TRUE_DISTRIBUTION, swept
 from tests.support.models import KnownJudge, Speaking, Truncating, scripted_server
 from tests.support.records import assert_replay_passes, export_to
 
@@ -30,7 +31,7 @@ SCORES, LEAN = {FIRST: 0.0, SECOND: 0.8}, 0.2
 HONEST, TRUNCATES = KnownJudge(SCORES, LEAN), Truncating(SCORES, LEAN)
 # Votes under each order that a study has at least: of the rarer vote, five or more are expected.
 LEAST_VOTES = 25
-# Under the law, one of fifty tests falls under this with chance 5e-5.
+# Under the distribution, one of fifty tests falls under this with chance 5e-5.
 LEAST_P_VALUE = 1e-6
 SAMPLED = list(Dialect)
 # Those that tell log-probabilities.
@@ -44,11 +45,11 @@ Chances = dict[str, float]
 
 def judged(owner, dialect: Dialect, url: str, votes: str) -> Campaign:
     """Return a draft whose judge is the model at an address, at another temperature than 1 where it takes one."""
-    tested = {"profile": TRUE_LAW, "samples_plainly": bool(dialect.server.why_plain)}
+    tested = {"profile": TRUE_DISTRIBUTION, "samples_plainly": bool(dialect.server.why_plain)}
     registered_at(owner, url, dialect=dialect, dialect_is_declared=True, concurrency=16, **tested)
     source = {"kind": "model", "endpoint": "A model", "temperature": temperature_of(dialect), "votes": votes}
     if not dialect.server.why_plain:
-        source["law_unverified"] = True
+        source["distribution_unverified"] = True
     return draft(owner, {"question": QUESTION, "votes": 20, "source": source}, file=TWO, chains=5, steps=4)
 
 
@@ -94,7 +95,7 @@ def chances_of(judge: KnownJudge, temperature: float) -> Chances:
 
 
 @pytest.mark.parametrize(("dialect", "votes"), CASES)
-def test_votes_have_the_law_of_the_model(signed_in, researcher, idle_tasks, tmp_path, dialect, votes):
+def test_votes_have_the_distribution_of_the_model(signed_in, researcher, idle_tasks, tmp_path, dialect, votes):
     with scripted_server(Speaking(HONEST, dialect)) as script:
         logged = votes_of(signed_in, judged(researcher, dialect, script.url, votes), idle_tasks, tmp_path)
     chances = chances_of(HONEST, temperature_of(dialect))
@@ -114,7 +115,7 @@ def test_a_server_that_truncates_fails_the_same_test(signed_in, researcher, idle
     assert p_value(logged, chances_of(HONEST, temperature_of(Dialect.VLLM))) < LEAST_P_VALUE
 
 
-def test_a_server_that_truncates_what_it_tells_casts_no_vote_of_unknown_law(signed_in, researcher, idle_tasks):
+def test_a_server_that_truncates_what_it_tells_casts_no_vote_of_unknown_distribution(signed_in, researcher, idle_tasks):
     [dialect, *_] = ONLY_DRAWN
     with scripted_server(Speaking(TRUNCATES, dialect)) as script:
         campaign = judged(researcher, dialect, script.url, "log-probabilities")
@@ -172,12 +173,12 @@ class Between:
 
 
 @pytest.mark.parametrize(
-    ("changes", "has_the_law"),
+    ("changes", "has_the_distribution"),
     [({}, True), ({"samplers": ["min_p", "temperature"], "min_p": 0.9}, False)],
     ids=["as it is told", "truncated"],
 )
-def test_votes_of_a_real_server_have_the_law_of_its_model(
-    signed_in, researcher, idle_tasks, tmp_path, llama_url, changes, has_the_law
+def test_votes_of_a_real_server_have_the_distribution_of_its_model(
+    signed_in, researcher, idle_tasks, tmp_path, llama_url, changes, has_the_distribution
 ):
     between = Between(llama_url, **changes)
     with scripted_server(between) as script:
@@ -185,7 +186,7 @@ def test_votes_of_a_real_server_have_the_law_of_its_model(
         campaign = judged(researcher, Dialect.LLAMA_CPP, script.url, "sampled")
         logged = votes_of(signed_in, campaign, idle_tasks, tmp_path)
     chances = between.chances(messages_like(between.votes[0]), temperature_of(Dialect.LLAMA_CPP))
-    assert (p_value(logged, chances) > LEAST_P_VALUE) == has_the_law
+    assert (p_value(logged, chances) > LEAST_P_VALUE) == has_the_distribution
 
 
 def messages_like(body: dict[str, Any]) -> Callable[[str, str], list[dict[str, Any]]]:
@@ -203,7 +204,7 @@ def messages_like(body: dict[str, Any]) -> Callable[[str, str], list[dict[str, A
     return messages
 
 
-def test_votes_drawn_from_what_a_real_server_tells_have_the_law_of_its_model(
+def test_votes_drawn_from_what_a_real_server_tells_have_the_distribution_of_its_model(
     signed_in, researcher, idle_tasks, tmp_path, llama_url
 ):
     between = Between(llama_url)

@@ -20,10 +20,10 @@ from prefmh_web.participants.models import Stage
 from prefmh_web.voting import admission
 from prefmh_web.voting.responses import response_in
 from prefmh_web.voting.screens import Screen, screen_after, screen_for
-from tests.laws.cases import SEED, Case
-from tests.laws.crowds import GONE, Deed, Pair, Reaction
-from tests.laws.law import WEIGHTS, Paths
-from tests.laws.simulated import SEATS
+from tests.statistics.cases import SEED, Case
+from tests.statistics.crowds import GONE, Deed, Pair, Reaction
+from tests.statistics.distribution import WEIGHTS, Paths
+from tests.statistics.simulated import SEATS
 from tests.support.campaigns import make_config
 from tests.support.people import recruited_campaign
 from tests.support.process import wait_until_idle

@@ -56,7 +56,7 @@ def texts_of(module, device):
 
 
 @cache
-def law(name, prompt):
+def distribution(name, prompt):
     """Return p0 of each whole sequence."""
     model, p0, begun = network(name), {}, [()]
     asked = [1 + LETTERS.index(letter) for letter in prompt.split()]
@@ -75,7 +75,7 @@ def law(name, prompt):
 def indices(name, prompt):
     """Return, for each beginning of a text, which numbers from 0 to 1 draw its last token: (from, to)."""
     mass, found = Counter(), {}
-    for tokens, chance in law(name, prompt).items():
+    for tokens, chance in distribution(name, prompt).items():
         for length in range(len(tokens) + 1):
             mass[tokens[:length]] += chance
     for beginning in {tokens[:-1] for tokens in mass if tokens}:
@@ -98,7 +98,7 @@ def paths(name, prompt, tokens, cut):
         if kept >= len(tokens):
             yield 1 / most, tokens, [(first,)]
             continue
-        for target in law(name, prompt):
+        for target in distribution(name, prompt):
             if target[:kept] == tokens[:kept]:
                 steps = [indices(name, prompt)[target[: t + 1]] for t in range(kept, len(target))]
                 low, high = [below + TOLERANCE for below, _ in steps], [above - TOLERANCE for _, above in steps]
@@ -125,7 +125,9 @@ def driven(name, kernel, cut, states):
 
 def listed(name, texts):
     return [
-        Writing(prompt, tokens, texts.model.text(prompt, tokens)) for prompt in PROMPTS for tokens in law(name, prompt)
+        Writing(prompt, tokens, texts.model.text(prompt, tokens))
+        for prompt in PROMPTS
+        for tokens in distribution(name, prompt)
     ]
 
 
@@ -166,7 +168,7 @@ def test_wrong_models_give_proposals_another_probability(wrong, device):
 def test_scores_are_the_models_own(name, dtype, tolerance, device):
     model = texts_of(network(name, dtype), device).model
     for prompt in PROMPTS:
-        p0 = law(name, prompt)
+        p0 = distribution(name, prompt)
         assert math.fsum(p0.values()) == pytest.approx(1, abs=TOLERANCE)
         assert [model.score(prompt, tokens) for tokens in p0] == pytest.approx(np.log(list(p0.values())), abs=tolerance)
 

@@ -1,7 +1,7 @@
 """A panel of five people who differ, through the real database: each opens the link of a panelist, and answers by the
 functions that the pages call.
 
-`python -m tests.laws.panel` simulates the same with `sampler` alone and prints what the test can see.
+`python -m tests.statistics.panel` simulates the same with `sampler` alone and prints what the test can see.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from scipy.special import expit
 
 import sampler
 from sampler import Tally, Verdict, exact, tell
-from tests.laws.law import CATALOG, SCORES, Matrix, Paths, PValues, simulated_paths, transitions
+from tests.statistics.distribution import CATALOG, SCORES, Matrix, Paths, PValues, simulated_paths, transitions
 
 SEED = 20261124
 CHAINS, STEPS = 20, 350
@@ -21,7 +21,8 @@ STEPS_IN_DATABASE = 250
 # Expected moves of one kind, below which they are no kind of their own to a chi-square test.
 FEWEST = 5
 # One row for each panelist. The first cares much, the others lean the other way and differ by what stands after them:
-# there the average preference of five votes lies far from the sum of five scores, and a crowd's law from the panel's.
+# there the average preference of five votes lies far from the sum of five scores, and a crowd's distribution from the
+# panel's.
 _OTHERS = np.array(
     [[1, -1, 0, 0.5, -0.5, 0], [-1, 1, 0.5, -0.5, 0, 0], [0, 0.5, -1, 1, 0, -0.5], [0, -0.5, 0.5, -1, 0.5, 0.5]]
 )
@@ -54,12 +55,12 @@ def preferences() -> list[Matrix]:
     return [np.asarray(expit(tastes[None, :] - tastes[:, None])) for tastes in TASTES]
 
 
-def law_of_the_panel() -> Matrix:
+def distribution_of_the_panel() -> Matrix:
     """Return the chain of five panelists."""
     return transitions(preferences(), BUDGETS)
 
 
-def law_of_a_crowd() -> Matrix:
+def distribution_of_a_crowd() -> Matrix:
     """Return the chain of five votes on each pair, each of somebody else of the five, drawn at random."""
     return transitions([np.mean(preferences(), axis=0)] * len(TASTES), BUDGETS)
 
@@ -82,8 +83,9 @@ def simulated(members: Members, seed: int) -> Paths:
 def p_values(paths: Paths, chain: Matrix) -> PValues:
     """Return how well the steps of a panel fit a chain, and its visits what this chain does from the same starts.
 
-    Five people must all say yes, so a chain moves seldom and is not at its stationary law after some hundred steps.
-    Its starts are known. So the visits are compared with their mean and covariance given the starts, by enumeration.
+    Five people must all say yes, so a chain moves seldom and is not at its stationary distribution after some hundred
+    steps. Its starts are known. So the visits are compared with their mean and covariance given the starts, by
+    enumeration.
     """
     steps, kinds = paths.shape[1] - 1, len(chain)
     powers = [np.eye(kinds)]
@@ -119,19 +121,21 @@ def _moves_p_value(paths: Paths, chain: Matrix) -> float:
 
 
 def p_values_of(paths: Paths) -> tuple[PValues, PValues]:
-    """Return how well a panel's steps fit the law of the panel, and that of a crowd."""
-    return p_values(paths, law_of_the_panel()), p_values(paths, law_of_a_crowd())
+    """Return how well a panel's steps fit the distribution of the panel, and that of a crowd."""
+    return p_values(paths, distribution_of_the_panel()), p_values(paths, distribution_of_a_crowd())
 
 
 def main() -> None:
     """Print the middle p-values of twelve simulated runs, as docs/exactness.md has them."""
-    panel, crowd = (exact.stationary(law) for law in (law_of_the_panel(), law_of_a_crowd()))
-    print(f"total variation of the two laws {abs(panel - crowd).sum() / 2:.3f}")
+    panel, crowd = (
+        exact.stationary(distribution) for distribution in (distribution_of_the_panel(), distribution_of_a_crowd())
+    )
+    print(f"total variation of the two distributions {abs(panel - crowd).sum() / 2:.3f}")
     for remember in (False, True):
         runs = [p_values_of(simulated(Members(remember), seed)) for seed in range(12)]
         for name, found in zip(("the panel's", "a crowd's"), zip(*runs, strict=True), strict=True):
             middle = np.median([each.least for each in found])
-            print(f"{'remembered' if remember else 'fresh':10} against {name:11} law: middle p {middle:.1e}")
+            print(f"{'remembered' if remember else 'fresh':10} against {name:11} distribution: middle p {middle:.1e}")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import sampler
-from tests.laws import crowds
-from tests.laws.crowds import Conduct, Voters
-from tests.laws.law import CATALOG, SCORES, Matrix, transitions
+from tests.statistics import crowds
+from tests.statistics.crowds import Conduct, Voters
+from tests.statistics.distribution import CATALOG, SCORES, Matrix, transitions
 
 SEED = 20261123
 # Of a right study the p-value falls below it for one seed of a thousand; of a broken one for at least nine of ten, as
@@ -68,7 +68,7 @@ MIXED = Voters(np.array([0.1, 1.9])[:, None] * SCORES)
 LAPSING = Voters(2 * SCORES[None], lapses=0.05)
 
 LAPSES = "voters with lapses"
-WHOLE = "voters of one law with every fate"
+WHOLE = "voters of one distribution with every fate"
 RIGHT = {
     WHOLE: Case(Voters(), crowds.lives, 35, budget=3, chains=5, max_chains=20, is_limited=True, check_share=0.1),
     "leaning voters asked in both orders": Case(

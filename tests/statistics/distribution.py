@@ -12,7 +12,7 @@ from scipy import stats
 
 import sampler
 from sampler import Comparison, Verdict, exact
-from tests.support.sampling import neighbours_law, visits_p_value
+from tests.support.sampling import neighbours_distribution, visits_p_value
 
 Matrix = npt.NDArray[np.float64]
 # One row for each chain: x^(0), x^(1), ..., as indices in the catalog.
@@ -46,7 +46,7 @@ class PValues:
 
 def transitions(preferences: Sequence[Matrix], budgets: Sequence[int]) -> Matrix:
     """Return the chain of judges who prefer x' to x with the probability at [x, x'], one matrix each, shape (n, n)."""
-    q = neighbours_law(CATALOG)
+    q = neighbours_distribution(CATALOG)
     log_r0 = exact.log_base_ratio(CATALOG.log_p0, q)
     rule = sampler.NVote(tuple(budgets))
     return exact.transitions_of(q, rule.mean_acceptance(log_r0, np.stack(preferences, axis=-1)))
@@ -70,7 +70,9 @@ def simulated_paths(
 
 
 def p_values(paths: Paths, chain: Matrix) -> PValues:
-    """Return how well the steps of a campaign fit a chain, and its visits the law that this chain leaves unchanged."""
+    """Return how well the steps of a campaign fit a chain, and its visits the distribution that this chain leaves
+    unchanged.
+    """
     visits = np.bincount(paths[:, BURN_IN + 1 :].ravel(), minlength=len(chain))
     return PValues(visits_p_value(visits, chain, exact.stationary(chain)), _moves_p_value(paths, chain))
 

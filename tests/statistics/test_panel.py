@@ -1,17 +1,17 @@
 """A panel of five people who differ, through the real database: their chains follow p0·exp(sum of their scores), and
-not the law of a crowd of the same people. Nor do people who repeat what they have said follow it.
+not the distribution of a crowd of the same people. Nor do people who repeat what they have said follow it.
 
-What the test can see is in `panel.py`: the power that `python -m tests.laws.panel` printed, of twelve runs.
+What the test can see is in `panel.py`: the power that `python -m tests.statistics.panel` printed, of twelve runs.
 """
 
 import numpy as np
 
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Campaign, Side
-from tests.laws.cases import LEVEL
-from tests.laws.law import WEIGHTS
-from tests.laws.panel import CHAINS, SEED, STEPS_IN_DATABASE, TASTES, Members, p_values_of, simulated
-from tests.laws.study import TEXTS, other, paths_of
+from tests.statistics.cases import LEVEL
+from tests.statistics.distribution import WEIGHTS
+from tests.statistics.panel import CHAINS, SEED, STEPS_IN_DATABASE, TASTES, Members, p_values_of, simulated
+from tests.statistics.study import TEXTS, other, paths_of
 from tests.support.campaigns import panel_campaign, panel_judges, sit_down
 from tests.support.process import wait_until_idle
 from tests.support.records import assert_replay_passes, export_to
@@ -49,7 +49,7 @@ def study_of(owner) -> Campaign:
         leases.answer(lease.key, people[panelist], side if chooses else other(side), 900)
 
 
-def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(researcher, tmp_path):
+def test_a_panel_follows_the_sum_of_its_scores_and_not_the_distribution_of_a_crowd(researcher, tmp_path):
     campaign = study_of(researcher)
     panel, crowd = p_values_of(paths_of(campaign))
     print(panel, crowd)
@@ -60,7 +60,7 @@ def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(resear
 
 
 def test_members_who_repeat_their_answers_are_found():
-    """With `sampler` alone, as a middle p-value of 5e-8 needs longer chains (`python -m tests.laws.panel`)."""
+    """With `sampler` alone, as a middle p-value of 5e-8 needs longer chains (`python -m tests.statistics.panel`)."""
     found = [p_values_of(simulated(Members(remember=True), seed))[0].least for seed in range(3)]
     print(found)
     assert np.median(found) < LEVEL

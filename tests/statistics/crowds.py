@@ -11,7 +11,7 @@ from enum import Enum, auto
 import numpy as np
 from scipy.special import expit
 
-from tests.laws.law import SCORES, Matrix
+from tests.statistics.distribution import SCORES, Matrix
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Voters:
-    """Bradley-Terry voters of one law, or of several in equal parts.
+    """Bradley-Terry voters of one distribution, or of several in equal parts.
 
     Args:
         scores: of the objects, in nats; one row for each kind of voter.
