@@ -182,7 +182,7 @@ from .spaces import objects_of as objects_of
 from .spaces.molecules.space import MoleculesConfig as MoleculesConfig
 from .spaces.molecules.space import parse_size_log_weights as parse_size_log_weights
 from .spaces.molecules.vocabulary import Vocabulary as Vocabulary
-from .spaces.molecules.vocabulary import parse_arms as parse_arms
+from .spaces.molecules.vocabulary import parse_fragments as parse_fragments
 from .spaces.patterns import GeneratedImages as GeneratedImages
 from .spaces.patterns import ImagesConfig as ImagesConfig
 from .spaces.story_grammar import STORY_SCENARIOS as STORY_SCENARIOS

@@ -110,11 +110,11 @@ def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _diagnose(options: argparse.Namespace) -> None:
-    """A report on an exported campaign: verdict, convergence, lean to one side, scores, agreement.
+    """A report on an exported campaign: verdict, convergence, position bias, scores, agreement.
 
     Print the verdict on the chains, which share of the proposals is accepted, R-hat and effective sample sizes of the
-    objects' properties, each source's lean to one side, and for each question Bradley-Terry scores fitted together
-    with the lean, a test for cyclic preferences, and kappas of shared and repeated questions.
+    objects' properties, each source's position bias, and for each question Bradley-Terry scores fitted together
+    with the position bias, a test for cyclic preferences, and kappas of shared and repeated questions.
     """
     from sampler.diagnostics.findings import findings
     from sampler.diagnostics.page import page
@@ -134,14 +134,14 @@ def _diagnose(options: argparse.Namespace) -> None:
 
 def _vocabulary_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("molecules", type=Path, nargs="*", metavar="MOLECULES.smi", help=".smi, .csv or .tsv files")
-    _number(command, "--most", _POSITIVE, 1_000, "how many arms to keep")
-    _out(command, "arms.tsv")
+    _number(command, "--most", _POSITIVE, 1_000, "how many fragments to keep")
+    _out(command, "fragments.tsv")
 
 
 def _vocabulary(options: argparse.Namespace) -> None:
     """Fragments for molecule chains, cut from your own molecules.
 
-    Cut molecules at acyclic single bonds to ring or functional atoms and list the arms of at most 10 heavy atoms,
+    Cut molecules at acyclic single bonds to ring or functional atoms and list the fragments of at most 10 heavy atoms,
     most frequent first. Reads the first field of every line. Without files: the SMILES in RDKit's wheel, which the
     package's own list was cut from.
     """
@@ -154,7 +154,7 @@ def _vocabulary(options: argparse.Namespace) -> None:
 
 
 def _pilot_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--arms", type=Path, metavar="FILE", help="vocabulary (default: the package's own)")
+    command.add_argument("--fragments", type=Path, metavar="FILE", help="vocabulary (default: the package's own)")
     _number(command, "--steps", _POSITIVE, 1_200_000, "")
     _number(command, "--seed", _SEED, 0, "")
     _out(command, "size_weights.tsv")
@@ -171,7 +171,7 @@ def _pilot(options: argparse.Namespace) -> None:
     tqdm = analysis_library("tqdm").tqdm
     try:
         with tqdm(total=options.steps, unit=" steps", unit_scale=True) as bar:
-            write_pilot(options.arms, options.out, options.steps, options.seed, progress=bar.update)
+            write_pilot(options.fragments, options.out, options.steps, options.seed, progress=bar.update)
     except ValueError as problem:
         raise UnusableError(str(problem)) from problem
     print(options.out)

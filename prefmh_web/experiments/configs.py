@@ -34,7 +34,7 @@ class Run:
         endpoints: names, by role.
         inputs: prompts, by direction, and what is known of them.
         scorers: by role.
-        vocabulary: the arms of molecules, as the config of their space has them.
+        vocabulary: the fragments of molecules, as the config of their space has them.
         most_requests: of all its stages together; None for no limit.
     """
 
@@ -188,8 +188,8 @@ def _latent_dimension(name: str) -> int | None:
 
 
 def vocabulary_in(path: Path | None) -> Literal["default"] | tuple[str, ...]:
-    """Return the arms of a file: a line for each, SMILES with one dummy `*`; one that stands twice is drawn twice as
-    often. Without a file, our own.
+    """Return the fragments of a file: a line for each, SMILES with one dummy `*`; one that stands twice is drawn twice
+    as often. Without a file, our own.
 
     Raises:
         OSError: it cannot be read.
@@ -198,13 +198,13 @@ def vocabulary_in(path: Path | None) -> Literal["default"] | tuple[str, ...]:
     if path is None:
         return "default"
     try:
-        arms = tuple(arm for arm, _ in sampler.parse_arms(path.read_text(encoding="utf-8-sig")))
-        sampler.Vocabulary((arm, 1.0) for arm in arms)
+        fragments = tuple(fragment for fragment, _ in sampler.parse_fragments(path.read_text(encoding="utf-8-sig")))
+        sampler.Vocabulary((fragment, 1.0) for fragment in fragments)
     except ValueError as error:
         raise sampler.OptionError(
             "--data", f"must be a file of fragments, one a line as SMILES with one “*”, and {path.name} is not: {error}"
         ) from error
-    return arms
+    return fragments
 
 
 def _stories(part: Part) -> dict[str, Any]:

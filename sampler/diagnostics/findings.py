@@ -2,8 +2,8 @@
 
 Statistics of states take the samples of the sampling phase, those of votes all counted votes of all phases. Votes are
 read by population: one question, one source, twin judges of opposite orders together. Scores are fitted together with
-the lean, so that neither is mistaken for the other; each question has scores of its own, each source one lean over all
-questions that it answers.
+the position bias, so that neither is mistaken for the other; each question has scores of its own, each source one
+position bias over all questions that it answers.
 
 Numbers of states are arbitrary: another numbering of the same record must give the same report. So objects are told
 apart by what people saw and stand in the order in which the chains came to them.
@@ -30,13 +30,13 @@ from sampler.diagnostics.scores import (
     FEWEST_CLUSTERS,
     Choices,
     NoFit,
+    PositionBias,
     Scores,
-    SourceLean,
     Vote,
     bradley_terry_intervals,
 )
 from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicators, shares, verdict_on
-from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_lean
+from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_bias
 from sampler.record.commitment import read_config
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record, RecordError, malformed_in, step_key
@@ -416,17 +416,17 @@ Asked = tuple[int, tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Lean:
-    """One source's lean to the first object.
+class SourceBias:
+    """One source's position bias: to the first object.
 
     Args:
         source: who answers.
-        found: the lean, or why it cannot be estimated.
+        found: the position bias, or why it cannot be estimated.
         first: how many of the votes were for the first object.
     """
 
     source: str
-    found: SourceLean | NoFit
+    found: PositionBias | NoFit
     first: int
     votes: int
 
@@ -453,20 +453,20 @@ class Agreement:
         return cohen_kappa(self.repeated)
 
 
-def lean_of(asked: Sequence[Population]) -> Lean:
-    """Return the lean of the source of these populations over their questions."""
+def bias_of(asked: Sequence[Population]) -> SourceBias:
+    """Return the position bias of the source of these populations over their questions."""
     firsts = [vote["chosen_side"] == FIRST for each in asked for vote in each.votes]
-    found: SourceLean | NoFit
+    found: PositionBias | NoFit
     scores = asked[0].scores
-    if len(asked) == 1 and isinstance(scores, Scores) and scores.lean is not None:
-        found = scores.lean
+    if len(asked) == 1 and isinstance(scores, Scores) and scores.bias is not None:
+        found = scores.bias
     else:
         by_chance = [votes for each in asked if (votes := each.choices(by_chance=True)).votes]
         try:
-            found = source_lean([each.choices() for each in asked], random_sides=by_chance)
+            found = source_bias([each.choices() for each in asked], random_sides=by_chance)
         except NoFit as reason:
             found = reason
-    return Lean(asked[0].source, found, sum(firsts), len(firsts))
+    return SourceBias(asked[0].source, found, sum(firsts), len(firsts))
 
 
 @dataclass(frozen=True)
@@ -491,10 +491,10 @@ class Findings:
     answer: Answer
 
     @cached_property
-    def leans(self) -> list[Lean]:
-        """Each source's lean over all questions that it answers."""
+    def biases(self) -> list[SourceBias]:
+        """Each source's position bias over all questions that it answers."""
         sources = dict.fromkeys(each.source for each in self.populations)
-        return [lean_of([each for each in self.populations if each.source == source]) for source in sources]
+        return [bias_of([each for each in self.populations if each.source == source]) for source in sources]
 
 
 def findings(record: Record, rng: np.random.Generator, cluster: str | None = None) -> Findings:

@@ -63,7 +63,7 @@ def page(findings: Findings) -> bytes:
     title = str(findings.record.config.get("name") or "What was found")
     head = _of("head", "", _of("meta", charset="utf-8"), _of("title", _cut(title)), _of("style", _STYLE))
     head.insert(1, _of("meta", http_equiv="Content-Security-Policy", content=_POLICY))
-    parts = (_opening, _shares, _convergence, _traces, _leans, _agreement)
+    parts = (_opening, _shares, _convergence, _traces, _biases, _agreement)
     body = _of("body", "", _of("h1", _cut(title)), *(each for part in parts for each in part(findings)))
     whole: bytes = tostring(_of("html", "", head, body, lang="en"), encoding="utf-8", method="html")
     return b"<!doctype html>\n" + whole
@@ -190,23 +190,23 @@ def _moments(draws: Sequence[float]) -> tuple[str, str]:
     return f"{np.mean(draws):.4g}", f"{np.std(draws):.3g}"
 
 
-def _leans(findings: Findings) -> Iterator[Element]:
+def _biases(findings: Findings) -> Iterator[Element]:
     yield _of("h2", "Position bias")
-    yield _of("p", "The lean to the object that stands first, in nats of log-odds; 0 is none.")
+    yield _of("p", "The position bias to the object that stands first, in nats of log-odds; 0 is none.")
     points: list[_Point] = []
     rows: list[list[Cell]] = []
-    for lean in findings.leans:
-        told: list[Cell] = [lean.source, f"{lean.first:,} of {lean.votes:,}"]
-        if isinstance(lean.found, NoFit):
-            rows.append([*told, _cut(f"cannot be estimated: {lean.found}")])
+    for bias in findings.biases:
+        told: list[Cell] = [bias.source, f"{bias.first:,} of {bias.votes:,}"]
+        if isinstance(bias.found, NoFit):
+            rows.append([*told, _cut(f"cannot be estimated: {bias.found}")])
             continue
-        is_trusted = lean.found.clusters >= FEWEST_CLUSTERS
-        low, high = (lean.found.low, lean.found.high) if is_trusted else (None, None)
-        points.append(_Point(_cut(lean.source, _LABEL), lean.found.log_odds, low, high))
+        is_trusted = bias.found.clusters >= FEWEST_CLUSTERS
+        low, high = (bias.found.low, bias.found.high) if is_trusted else (None, None)
+        points.append(_Point(_cut(bias.source, _LABEL), bias.found.log_odds, low, high))
         interval = _interval(low, high) or " (too few clusters for an interval)"
-        rows.append([*told, f"{lean.found.log_odds:+.3f}{interval}"])
-    picture = _intervals("Lean to the first object, with 95 % intervals", points, mark=0)
-    yield _beside(picture, ["Who", "First chosen", "Lean"], rows)
+        rows.append([*told, f"{bias.found.log_odds:+.3f}{interval}"])
+    picture = _intervals("Position bias, with 95 % intervals", points, mark=0)
+    yield _beside(picture, ["Who", "First chosen", "Bias"], rows)
 
 
 def _agreement(findings: Findings) -> Iterator[Element]:

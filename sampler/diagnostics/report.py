@@ -12,8 +12,8 @@ from itertools import combinations, product
 import numpy as np
 
 from sampler.diagnostics.chains import Acceptance, Column, by_target, many
-from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population, lean_of
-from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, Scores, SourceLean
+from sampler.diagnostics.findings import Agreement, Asked, Findings, Population, SourceBias, bias_of
+from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, PositionBias, Scores
 from sampler.diagnostics.verdict import Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
@@ -28,7 +28,7 @@ _FEWEST_SHARED = 10
 
 
 def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
-    """Yield the report: verdict, acceptance, convergence, lean by source, and for each question scores and agreement.
+    """Yield the report: verdict, acceptance, convergence, bias by source, and for each question scores and agreement.
 
     Args:
         rng: of the tests for cycles.
@@ -39,7 +39,7 @@ def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
     yield findings.samples
     yield from _convergence(findings)
     yield from _means(findings)
-    yield from _leans(findings)
+    yield from _biases(findings)
     for population, agreement in zip(findings.populations, findings.agreement, strict=True):
         yield ""
         yield _heading(population)
@@ -48,11 +48,11 @@ def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
         yield from (f"  {line}" for line in lines)
 
 
-def _leans(findings: Findings) -> Iterator[str]:
+def _biases(findings: Findings) -> Iterator[str]:
     if not findings.populations:
-        yield "Lean to the first object: there is no vote"
-    for lean in findings.leans:
-        yield f"Lean to the first object ({lean.source}): {_lean(lean, findings.clusters)}"
+        yield "Position bias: there is no vote"
+    for bias in findings.biases:
+        yield f"Position bias ({bias.source}): {_bias(bias, findings.clusters)}"
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -136,10 +136,10 @@ def _converged(column: Column, prompts: dict[str, str]) -> str:
 
 
 def _asked_of(population: Population, findings: Findings, rng: np.random.Generator) -> Iterator[str]:
-    """Yield a population's scores, and its own lean where its source answers other questions too."""
+    """Yield a population's scores, and its own position bias where its source answers other questions too."""
     clusters = findings.clusters
     if sum(each.source == population.source for each in findings.populations) > 1:
-        yield f"Lean to the first object on this question: {_lean(lean_of([population]), clusters)}"
+        yield f"Position bias on this question: {_bias(bias_of([population]), clusters)}"
     if isinstance(scores := population.scores, NoFit):
         yield f"Bradley-Terry scores cannot be fitted: {scores}"
     else:
@@ -147,24 +147,24 @@ def _asked_of(population: Population, findings: Findings, rng: np.random.Generat
         yield _cycles(population.apart, rng)
 
 
-def _lean(lean: Lean, clusters: str) -> str:
-    shares = f"first chosen in {lean.first:,} of {many(lean.votes, 'vote')}"
-    if isinstance(lean.found, NoFit):
-        return f"cannot be estimated; {lean.found}; {shares}"
-    interval = _interval_of(lean.found, clusters)
-    return f"log-odds {lean.found.log_odds:+.3f}, {interval}; {_basis(lean.found)}; {shares}"
+def _bias(bias: SourceBias, clusters: str) -> str:
+    shares = f"first chosen in {bias.first:,} of {many(bias.votes, 'vote')}"
+    if isinstance(bias.found, NoFit):
+        return f"cannot be estimated; {bias.found}; {shares}"
+    interval = _interval_of(bias.found, clusters)
+    return f"log-odds {bias.found.log_odds:+.3f}, {interval}; {_basis(bias.found)}; {shares}"
 
 
-def _interval_of(lean: SourceLean, clusters: str) -> str:
-    if lean.clusters < FEWEST_CLUSTERS:
-        return _too_few(lean.clusters, clusters)
-    return f"95 % interval {lean.low:+.3f} to {lean.high:+.3f} ({lean.clusters:,} clusters: {clusters})"
+def _interval_of(bias: PositionBias, clusters: str) -> str:
+    if bias.clusters < FEWEST_CLUSTERS:
+        return _too_few(bias.clusters, clusters)
+    return f"95 % interval {bias.low:+.3f} to {bias.high:+.3f} ({bias.clusters:,} clusters: {clusters})"
 
 
-def _basis(lean: SourceLean) -> str:
-    if lean.method == "joint fit":
-        return f"fitted with the scores to {many(lean.votes, 'vote')}"
-    return f"from {many(lean.votes, 'vote')} on pairs that were asked about more than once"
+def _basis(bias: PositionBias) -> str:
+    if bias.method == "joint fit":
+        return f"fitted with the scores to {many(bias.votes, 'vote')}"
+    return f"from {many(bias.votes, 'vote')} on pairs that were asked about more than once"
 
 
 def _too_few(count: int, clusters: str) -> str:
@@ -180,7 +180,9 @@ def _heading(population: Population) -> str:
 
 
 def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:
-    about = f"Bradley-Terry scores of {len(scores.items)} objects from {many(votes, 'vote')}, fitted with the lean"
+    about = (
+        f"Bradley-Terry scores of {len(scores.items)} objects from {many(votes, 'vote')}, fitted with the position bias"
+    )
     trusted = scores.clusters >= FEWEST_CLUSTERS
     if trusted:
         yield f"{about}, with 95 % intervals ({scores.clusters:,} clusters: {clusters})"

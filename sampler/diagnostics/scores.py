@@ -1,4 +1,4 @@
-"""Bradley-Terry scores and one lean to the first item, fitted together, with their intervals.
+"""Bradley-Terry scores and one position bias to the first item, fitted together, with their intervals.
 
 The first item is chosen with probability sigma(s_first - s_second + b). When voting stopped does not matter: that
 depends on earlier votes only, so the likelihood is the same. It is concave, and SciPy's trust-region Newton method
@@ -8,12 +8,12 @@ A Bradley-Terry model has a finite fit exactly when the win graph, an arrow from
 connected (Ford, "Solution of a ranking problem from binary comparisons", American Mathematical Monthly 64, 1957).
 Otherwise some group was never compared with the rest, or never lost to it, and its scores could be moved up for ever.
 
-With a lean b, a vote for w over l says s_w - s_l + b or s_w - s_l - b is large, as w stood first or second. The
-likelihood has no maximum exactly when some direction (u, beta) makes no vote less likely and is no mere shift of the
-scores (Albert and Anderson, Biometrika 71, 1984). With beta = 0 these are the votes that are not strongly connected.
-With beta = 1 it needs u_l <= u_w + 1 for each vote won standing first and u_l <= u_w - 1 for each won standing second:
-difference constraints, which can be met exactly when no cycle of wins has a negative sum, that is when no cycle has
-more wins in the second place than in the first. With beta = -1 the places change.
+With a position bias b, a vote for w over l says s_w - s_l + b or s_w - s_l - b is large, as w stood first or second.
+The likelihood has no maximum exactly when some direction (u, beta) makes no vote less likely and is no mere shift of
+the scores (Albert and Anderson, Biometrika 71, 1984). With beta = 0 these are the votes that are not strongly
+connected. With beta = 1 it needs u_l <= u_w + 1 for each vote won standing first and u_l <= u_w - 1 for each won
+standing second: difference constraints, which can be met exactly when no cycle of wins has a negative sum, that is when
+no cycle has more wins in the second place than in the first. With beta = -1 the places change.
 
 Intervals are of what depends on clusters of votes. A paired difference over items is tested by resampling.
 """
@@ -48,7 +48,7 @@ class Choices:
         items: n of them, in order of their first appearance.
         first: indices in `items`, shape (v,), one for each vote.
         second: indices in `items`, shape (v,). Two items that look the same may meet: such a vote says only how its
-            voter leans.
+            voter is biased.
         chose_first: shape (v,).
         clusters: c of them, in order of their first appearance. Votes of one cluster may depend on each other.
         cluster: indices in `clusters`, shape (v,).
@@ -118,8 +118,8 @@ class Choices:
         labels = self.parts()
         return self._one_sided(labels) if labels.any() else None
 
-    def lean_refusal(self) -> str | None:
-        """Return why a lean cannot be fitted beside the scores, in one sentence; None when it can.
+    def bias_refusal(self) -> str | None:
+        """Return why a position bias cannot be fitted beside the scores, in one sentence; None when it can.
 
         Says nothing about the scores: see `score_refusal`.
         """
@@ -160,12 +160,12 @@ class Choices:
         return labels
 
     def _has_cycle_against(self, *, towards_first: bool) -> bool:
-        """Tell whether some cycle of wins has more wins on the other side than on the one that the lean is to."""
+        """Tell whether some cycle of wins has more wins on the other side than on the one that is favoured."""
         from scipy.sparse.csgraph import NegativeCycleError, bellman_ford
 
         size = len(self.items)
         length = np.where(self.chose_first == towards_first, 1, -1)
-        # Of the votes for one item over another, one against the lean is all that matters.
+        # Of the votes for one item over another, one against the position bias is all that matters.
         edges, at = np.unique(self.winners * (size + 1) + self.losers, return_inverse=True)
         shortest = np.full(len(edges), 1)
         np.minimum.at(shortest, at.reshape(-1), length)
@@ -244,7 +244,7 @@ def cluster_reach(moved: FloatArray, level: float) -> FloatArray:
 
 
 FEWEST_VOTES_PER_SCORE = 10
-"""With fewer, the joint fit's lean is too far from 0, whatever the number of votes (Neyman and Scott, Econometrica 16,
+"""With fewer, the joint fit's bias is too far from 0, whatever the number of votes (Neyman and Scott, Econometrica 16,
 1948): with one score for two votes it is twice what it should be."""
 
 # Of the slope of the likelihood at its maximum, relative to the votes.
@@ -257,8 +257,8 @@ class NoFit(ValueError):  # noqa: N818 - the data have no fit; nothing went wron
 
 
 @dataclass(frozen=True)
-class SourceLean:
-    """The lean b to the first object, in nats of log-odds, with its interval; NaN where too few clusters."""
+class PositionBias:
+    """The bias b to the first object, in nats of log-odds, with its interval; NaN where too few clusters."""
 
     log_odds: float
     low: float
@@ -281,32 +281,32 @@ class Scores:
     low: FloatArray
     high: FloatArray
     clusters: int
-    lean: SourceLean | None
+    bias: PositionBias | None
     """To the first object, fitted with the scores; None where votes are too few to tell it without a bias."""
 
 
 def bradley_terry_intervals(votes: Choices, level: float = 0.95) -> Scores:
-    """Return scores, fitted with the lean, and intervals by clusters. Below 15 clusters no interval can be trusted, and
-    there is none.
+    """Return scores, fitted with the position bias, and intervals by clusters. Below 15 clusters no interval can be
+    trusted, and there is none.
 
     Raises:
-        NoFit: the win graph is not strongly connected, or the lean cannot be told from the scores.
+        NoFit: the win graph is not strongly connected, or the position bias cannot be told from the scores.
     """
     model = fittable(votes)
     fitted = model.solve()
     reach = model.reach(fitted, level)[:-1]
-    lean = model.lean(fitted, level) if model.tells_lean else None
+    bias = model.bias(fitted, level) if model.tells_bias else None
     estimate = fitted[:-1]
-    return Scores(votes.items, estimate, estimate - reach, estimate + reach, model.clusters, lean)
+    return Scores(votes.items, estimate, estimate - reach, estimate + reach, model.clusters, bias)
 
 
 def fittable(votes: Choices) -> JointFit:
     """Return the votes counted for a fit, once it is known to have one.
 
     Raises:
-        NoFit: the win graph is not strongly connected, or the lean cannot be told from the scores.
+        NoFit: the win graph is not strongly connected, or the position bias cannot be told from the scores.
     """
-    if reason := votes.score_refusal() or votes.lean_refusal():
+    if reason := votes.score_refusal() or votes.bias_refusal():
         raise NoFit(reason)
     return JointFit.of(votes)
 
@@ -358,15 +358,15 @@ class JointFit:
         return len(self.parts) - len(set(self.parts.tolist()))
 
     @property
-    def tells_lean(self) -> bool:
-        """True where there are votes enough for each score to tell the lean."""
+    def tells_bias(self) -> bool:
+        """True where there are votes enough for each score to tell the position bias."""
         return self.votes >= FEWEST_VOTES_PER_SCORE * self.free_scores
 
     def solve(self) -> FloatArray:
-        """Return the scores, mean 0 in each part, and last the lean, shape (n + 1,).
+        """Return the scores, mean 0 in each part, and last the position bias, shape (n + 1,).
 
         Raises:
-            NoFit: no convergence; the votes were not checked (`Choices.score_refusal`, `lean_refusal`), or the values
+            NoFit: no convergence; the votes were not checked (`Choices.score_refusal`, `bias_refusal`), or the values
                 lie too far apart.
         """
         from scipy.optimize import minimize
@@ -391,14 +391,14 @@ class JointFit:
         return np.asarray(found)
 
     def reach(self, fitted: FloatArray, level: float) -> FloatArray:
-        """Return how far the intervals go to either side of scores and lean, (n + 1,); NaN of too few clusters."""
+        """Return how far the intervals go to either side of scores and bias, (n + 1,); NaN of too few clusters."""
         _, _, chance = self.votes_and_chances(fitted)
         left_over = self.wins - (self.wins + self.losses).multiply(chance[:, None])
         moved = np.linalg.inv(self._information(fitted)) @ (self.design.T @ left_over).toarray()
         return cluster_reach(moved, level)
 
-    def lean(self, fitted: FloatArray, level: float) -> SourceLean:
-        """Return the lean of a fit, its bias of first order in 1/votes taken away.
+    def bias(self, fitted: FloatArray, level: float) -> PositionBias:
+        """Return the position bias of a fit, its error of first order in 1/votes taken away.
 
         Cox and Snell, "A general definition of residuals", JRSS B 30, 1968; for logits (X'WX)^-1 X' h (p - 1/2), with
         the leverages h.
@@ -411,7 +411,7 @@ class JointFit:
         leverage = variance * ((self.design @ inverse) * self.design.toarray()).sum(axis=1)
         bias = float((inverse @ (self.design.T @ (leverage * (chance - 0.5))))[-1])
         middle, reach = float(fitted[-1]) - bias, float(self.reach(fitted, level)[-1])
-        return SourceLean(middle, middle - reach, middle + reach, self.votes, self.clusters, "joint fit")
+        return PositionBias(middle, middle - reach, middle + reach, self.votes, self.clusters, "joint fit")
 
     def votes_and_chances(self, fitted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return votes for the first item, votes, and the chance of the first one at a fit; all of shape (k,)."""
@@ -420,7 +420,7 @@ class JointFit:
 
     @cached_property
     def design(self) -> Any:
-        """X, the log-odds of the first item as a function of scores and lean: sparse, shape (k, n + 1)."""
+        """X, the log-odds of the first item as a function of scores and bias: sparse, shape (k, n + 1)."""
         from scipy.sparse import coo_array
 
         shown = len(self.first)

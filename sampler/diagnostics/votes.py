@@ -1,16 +1,16 @@
-"""What votes say beside scores: a lean to the first object, circles of preferences, and how far voters agree.
+"""What votes say beside scores: a position bias to the first object, circles of preferences, and how far voters agree.
 
-A vote for the first object has log-odds g + b, g its preference and b the lean. Where orders are fixed, as with two
-judges of opposite orders, the share of first choices says little about b: the halves differ in g by design. So b is
-fitted together with the scores behind g (`scores.py`). Where there are too few votes for that, but the sides were drawn
-by chance, each pair of objects that was asked about twice or more says something about b whatever its g.
+A vote for the first object has log-odds g + b, g its preference and b the position bias. Where orders are fixed, as
+with two judges of opposite orders, the share of first choices says little about b: the halves differ in g by design. So
+b is fitted together with the scores behind g (`scores.py`). Where there are too few votes for that, but the sides were
+drawn by chance, each pair of objects that was asked about twice or more says something about b whatever its g.
 
 Do preferences run in circles? Bradley-Terry says that they do not: s_ab + s_bc + s_ca = 0 for log-odds s. At the
 maximum-likelihood fit every item wins as often as the model expects, so what the votes have left over,
 r_ab = wins of a over b - n_ab p_ab, flows into each item as much as out of it: it runs in cycles only. The test
 measures it as Pearson's X^2 = sum_ab r_ab^2 / (n_ab p_ab (1 - p_ab)), which is Rao's score statistic against log-odds
 that may add up to anything around each cycle. It has as many degrees of freedom as there are independent cycles,
-pairs - items + 1; p_ab is the mean over the sides shown, with the lean in it.
+pairs - items + 1; p_ab is the mean over the sides shown, with the position bias in it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sampler.diagnostics.scores import (
     IntArray,
     JointFit,
     NoFit,
-    SourceLean,
+    PositionBias,
     cluster_reach,
     fittable,
     item_multiplicities,
@@ -42,10 +42,10 @@ from sampler.diagnostics.scores import (
 _LEVEL = 0.95
 
 
-def source_lean(groups: Sequence[Choices], random_sides: Sequence[Choices] = ()) -> SourceLean:
-    """Return the one lean behind the votes of one source, with its 95 % interval by clusters.
+def source_bias(groups: Sequence[Choices], random_sides: Sequence[Choices] = ()) -> PositionBias:
+    """Return the one position bias behind the votes of one source, with its 95 % interval by clusters.
 
-    One lean for all questions that the source answers; each question has scores of its own. The joint fit uses the
+    One bias for all questions that the source answers; each question has scores of its own. The joint fit uses the
     votes within the parts of each question that have finite scores (`Choices.parts`): in the limit of scores that lie
     ever farther apart the others say nothing about b. Its bias of first order is taken away. Where those parts have
     less than 10 votes for each score, b comes from `random_sides` alone, as half the log of Mantel and Haenszel's
@@ -57,17 +57,17 @@ def source_lean(groups: Sequence[Choices], random_sides: Sequence[Choices] = ())
             then are pairs by themselves enough, however voting stopped.
 
     Raises:
-        NoFit: the votes do not tell the lean; the message gives the reason.
+        NoFit: the votes do not tell the position bias; the message gives the reason.
     """
     votes = _joined(groups)
     if not votes.votes:
         raise NoFit("there is no vote")
     votes = votes.within(votes.parts())
     model = JointFit.of(votes, votes.parts())
-    if votes.votes and model.tells_lean:
-        if reason := votes.lean_refusal():
+    if votes.votes and model.tells_bias:
+        if reason := votes.bias_refusal():
             raise NoFit(reason)
-        return model.lean(model.solve(), _LEVEL)
+        return model.bias(model.solve(), _LEVEL)
     if random_sides:
         return _from_pairs(_joined(random_sides))
     raise NoFit(
@@ -85,7 +85,7 @@ def _joined(groups: Sequence[Choices]) -> Choices:
     )
 
 
-def _from_pairs(votes: Choices) -> SourceLean:
+def _from_pairs(votes: Choices) -> PositionBias:
     """Mantel and Haenszel's estimate: within a pair, sides are as good as shuffled among the votes, whatever they say.
 
     So its strength of preference drops out, and so do the rules by which voting stopped, for these look at votes and
@@ -117,7 +117,7 @@ def _from_pairs(votes: Choices) -> SourceLean:
     _, cluster = np.unique(votes.cluster[telling], return_inverse=True)
     moved = np.bincount(cluster.reshape(-1), (up / towards - down / against) / 2).astype(np.float64)
     middle, reach = (math.log(towards) - math.log(against)) / 2, float(cluster_reach(moved, _LEVEL))
-    return SourceLean(middle, middle - reach, middle + reach, len(kind), len(moved), "pairs")
+    return PositionBias(middle, middle - reach, middle + reach, len(kind), len(moved), "pairs")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class CycleTest:
 
 
 def cycle_test(votes: Choices, rng: np.random.Generator, simulations: int = 9_999) -> CycleTest:
-    """Test Bradley-Terry, with a lean, against cycles.
+    """Test Bradley-Terry, with a position bias, against cycles.
 
     The p-value compares with votes simulated from the fit, as many for each pair, and on each side, as there are, each
     simulation refitted by one Newton step; so 0.05 means 0.05 where counts are too small for the chi-square

@@ -80,7 +80,7 @@ class MarsSettings(BaseModel):
         chains, steps: how many.
         convention: how r0 is computed.
         learning_steps: after this step the editor stays as it is; None: it learns until the end, as in MARS.
-        space: molecules, p0 and arms.
+        space: molecules, p0 and fragments.
         editor: what the editor says about itself; for the reader, nothing follows from it.
     """
 

@@ -357,8 +357,8 @@ def mark_of(baseline: Mapping[int, float], reference: Mapping[int, float], *, hi
 def strength_cells(run: RunFiles) -> Cells:
     """Return the table's cells of the tournament, by method and property, each property behind `PREFIX`.
 
-    Strengths are natural log-odds of mean 0, fitted together with the lean to what is first. Votes that have no finite
-    fit are told as such, never smoothed.
+    Strengths are natural log-odds of mean 0, fitted together with the position bias to what is first. Votes that have
+    no finite fit are told as such, never smoothed.
 
     Raises:
         OutputError: as `tournament_choices`.

@@ -34,7 +34,8 @@ EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
 PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), ONE_LINE]
 
 # Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
-# other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant lean (`rules.order`).
+# other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant position bias
+# (`rules.order`).
 Order = Literal["random", "balanced", "proposal-first", "proposal-second"]
 
 
@@ -181,9 +182,10 @@ class JudgeConfig(Declared):
 def without_twins(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str]]:
     """Yield the index, the field and the reason of each judge of a fixed order that has no twin to go with it.
 
-    A lean b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b), going and
-    coming back: no distribution is left in balance. With a twin in the opposite order the two change places on the way
-    back, so that b cancels; hence the same question, the same voters and as many votes (`sampler.rules.order`).
+    A position bias b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b),
+    going and coming back: no distribution is left in balance. With a twin in the opposite order the two change places
+    on the way back, so that b cancels; hence the same question, the same voters and as many votes
+    (`sampler.rules.order`).
     """
     alone = [index for index, judge in enumerate(judges) if judge.order in _OTHER]
     for same_votes in (True, False):

@@ -8,7 +8,7 @@ A model's reply, read strictly: one of the labels, one whole number, yes or no, 
 
 Forgiven are the label's case, quotation marks, one full stop and white space around it, unless the reply is far too
 long for an answer. Nothing is ever guessed out of prose: a guess that is wrong more often for one of the two objects is
-a lean, and a coin flip is a lapse.
+a position bias, and a coin flip is a lapse.
 Asking again after such a reply is the caller's business. It makes the vote a vote *given that the reply is a label*:
 still a fixed distribution for each presentation, but another one than the model's own, which is why it has to be
 counted.

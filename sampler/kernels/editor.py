@@ -9,9 +9,9 @@ Each encoder passes messages along bonds six times (Gilmer et al., ICML 2017, "e
 units makes a 64 x 64 matrix of each kind of bond, an atom adds up what its neighbours send, and a gated recurrent unit
 takes the sum into its 64 numbers. There are few kinds of bonds, so their matrices are made once for a batch.
 
-Four encoders as in the release of MARS: `act`, `del`, `add`, `arm`. What `act` would say, whether to add or to delete,
-is not used there: the kernel tosses a coin. So `act` has weights, and is never run. Heads: one number of an atom
-(`add`), one of each arm at an atom (`arm`), one of the two ends of a cut (`del`).
+Four encoders as in the release of MARS: `act`, `del`, `add`, `fragment`. What `act` would say, whether to add or to
+delete, is not used there: the kernel tosses a coin. So `act` has weights, and is never run. Heads: one number of an
+atom (`add`), one of each fragment at an atom (`fragment`), one of the two ends of a cut (`del`).
 
 First weights are drawn by NumPy from a stream of the record, not by PyTorch; the last layer of each head is 0, so that
 a new editor proposes exactly what `kernels.fragments` does.
@@ -199,18 +199,18 @@ class Memory:
             yield [self._edits[index] for index in order[number * size : (number + 1) * size]]
 
 
-ENCODERS = ("act", "del", "add", "arm")
+ENCODERS = ("act", "del", "add", "fragment")
 LAYERS, NODE_UNITS, EDGE_UNITS = 6, 64, 128
 
 
-def build_network(torch: Any, arms: int, rng: np.random.Generator) -> Any:
-    """Return the network for a vocabulary of so many arms, a `torch.nn.ModuleDict`, single precision, on the CPU."""
+def build_network(torch: Any, fragments: int, rng: np.random.Generator) -> Any:
+    """Return the network for so many fragments, a `torch.nn.ModuleDict`, single precision, on the CPU."""
     nn = torch.nn
     network = nn.ModuleDict(
         {
             **{f"{name}_encoder": _encoder(nn) for name in ENCODERS},
             "add_head": _head(nn, NODE_UNITS, 1),
-            "arm_head": _head(nn, NODE_UNITS, arms),
+            "fragment_head": _head(nn, NODE_UNITS, fragments),
             "del_head": _head(nn, 2 * NODE_UNITS, 1),
         }
     )
@@ -294,7 +294,7 @@ class TorchEditor:
     """An editor of graph encoders.
 
     Args:
-        vocabulary: the arms, whose weights stand beside the logits (`kernels.learned_fragments`).
+        vocabulary: the fragments, whose weights stand beside the logits (`kernels.learned_fragments`).
         seed: of the first weights.
         settings: how it learns.
         device: as PyTorch names it.
@@ -316,7 +316,7 @@ class TorchEditor:
         rng = stream(seed, 0, 0, Purpose.EDITOR)
         self._network = build_network(self._torch, len(vocabulary), rng).to(self._device)
         self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self._settings.rate)
-        weights = np.log([vocabulary.weights[arm.smiles] for arm in vocabulary])
+        weights = np.log([vocabulary.weights[fragment.smiles] for fragment in vocabulary])
         self._log_weights = self._torch.from_numpy(weights.astype(np.float32)).to(self._device)
         self._memory = Memory(self._settings)
         self._fingerprint = ""
@@ -343,9 +343,13 @@ class TorchEditor:
         with self._computing(), self._torch.no_grad():
             graph = Graph(self._torch, states, self._device)
             atoms = self._network["add_head"](self._units("add", graph)).squeeze(1)
-            arms = self._network["arm_head"](self._units("arm", graph))
+            fragments = self._network["fragment_head"](self._units("fragment", graph))
             cuts = cuts_of(self._torch, self._network, graph)
-            parts = (_split(atoms, graph.first_atoms), _split(arms, graph.first_atoms), _split(cuts, graph.first_cuts))
+            parts = (
+                _split(atoms, graph.first_atoms),
+                _split(fragments, graph.first_atoms),
+                _split(cuts, graph.first_cuts),
+            )
         return [EditLogits(*each) for each in zip(*parts, strict=True)]
 
     def learn(self, edits: Sequence[ImprovingEdit], rng: np.random.Generator) -> Update:
@@ -377,9 +381,9 @@ class TorchEditor:
         rooms = self._indices(graph.rooms)
         logits = self._network["add_head"](self._units("add", graph)).squeeze(1)
         log_total = _log_sums(torch, logits[rooms], self._owners(graph.rooms, graph.first_atoms), len(edits))
-        arms = self._network["arm_head"](self._units("arm", graph)[chosen]) + self._log_weights
-        wanted = self._indices(np.array([edit.arm for _, edit in edits]))[:, None]
-        return logits[chosen] - log_total + torch.log_softmax(arms, dim=1).gather(1, wanted).squeeze(1)
+        fragments = self._network["fragment_head"](self._units("fragment", graph)[chosen]) + self._log_weights
+        wanted = self._indices(np.array([edit.fragment for _, edit in edits]))[:, None]
+        return logits[chosen] - log_total + torch.log_softmax(fragments, dim=1).gather(1, wanted).squeeze(1)
 
     def _of_deletions(self, edits: Sequence[tuple[str, Deletion]]) -> Any:
         graph = Graph(self._torch, [state for state, _ in edits], self._device)

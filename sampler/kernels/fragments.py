@@ -1,19 +1,19 @@
-"""Moves by fragments: attach an arm of the vocabulary at an atom, or cut one off. The Hastings ratio is exact.
+"""Moves by fragments: attach a fragment of the vocabulary at an atom, or cut one off. The Hastings ratio is exact.
 
-An addition (probability P) draws an atom with a hydrogen, uniformly among n(x), and an arm f with its weight w_f. A
+An addition (probability P) draws an atom with a hydrogen, uniformly among n(x), and a fragment f with its weight w_f. A
 deletion (1 - P) draws a directed cut uniformly among the 2 m(x) of the m(x) acyclic single bonds. The same molecule
-can come about in several ways: at any equivalent atom, with any of several arms, by any of several cuts. q sums over
-all of them. Additions only grow and deletions only shrink, so for lo → hi (lo the smaller)
+can come about in several ways: at any equivalent atom, with any of several fragments, by any of several cuts. q sums
+over all of them. Additions only grow and deletions only shrink, so for lo → hi (lo the smaller)
 
-    q(hi|lo) = P / n(lo) · Σ_f w_f |A_f|        A_f: the atoms of lo where arm f gives hi
-    q(lo|hi) = (1 - P) |D| / 2m(hi)             D: the directed cuts of hi that keep lo and drop a known arm
+    q(hi|lo) = P / n(lo) · Σ_f w_f |A_f|        A_f: the atoms of lo where fragment f gives hi
+    q(lo|hi) = (1 - P) |D| / 2m(hi)             D: the directed cuts of hi that keep lo and drop a known fragment
     log r0(lo, hi) = log p0(hi) - log p0(lo) + log q(lo|hi) - log q(hi|lo), and r0(hi, lo) = 1 / r0(lo, hi)
 
 An action that is impossible proposes the state itself and keeps its share of q: no atom with a hydrogen, no bond to
 cut, a product that is no molecule or too large or outside p0's filters, a dropped side that is not in the vocabulary,
 a move that cannot be undone.
 
-Both sums come from one list. Attaching and cutting are inverse (`molecules.graph`), so each (atom, arm) that makes
+Both sums come from one list. Attaching and cutting are inverse (`molecules.graph`), so each (atom, fragment) that makes
 hi is undone by a cut of hi, and each cut in D by an addition; what RDKit's clean-up would keep from being undone is
 impossible both ways. Only cuts that drop as many atoms as the move itself
 are looked at, one for each class of equivalent ones.
@@ -98,7 +98,7 @@ class FragmentMoves:
     States are canonical SMILES as `canonical_state` returns them, inside the distribution's support.
 
     Args:
-        vocabulary: the arms.
+        vocabulary: the fragments.
         distribution: p0; also sets the largest molecule.
         add: probability of an addition, inside (0, 1); otherwise a deletion.
         convention: "exact", or "paper" for log r0 = 0, which samples another distribution than p0.
@@ -135,17 +135,17 @@ class FragmentMoves:
         return Proposal(product, log_p0 - self._edits.log_p0(graph) + log_q_ratio if self._is_exact else 0.0)
 
     def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
-        arm = self._vocabulary.draw(rng)
+        fragment = self._vocabulary.draw(rng)
         index = rng.random()
-        if not graph.rooms or graph.size + arm.size > self._edits.distribution.largest:
+        if not graph.rooms or graph.size + fragment.size > self._edits.distribution.largest:
             return None
         atom = _pick(graph.rooms, index)
-        product = attach(graph, atom, arm)
+        product = attach(graph, atom, fragment)
         if product is None or (log_p0 := self._edits.log_p0(product)) == -math.inf:
             return None
         if (undo := seam(product, atom, graph.size)) is None:
             return None
-        pieces = Pieces(state, arm.smiles, atom)
+        pieces = Pieces(state, fragment.smiles, atom)
         add, delete = self._log_q(graph, product, undo, pieces)
         return product.smiles, log_p0, delete - add
 
@@ -172,11 +172,12 @@ class FragmentMoves:
         sites: dict[str, set[int]] = {}
         for same in high.alike(made):
             each = pieces if made in same else high.pieces(same[0])
-            if each.kept == pieces.kept and each.arm in self._vocabulary and high.undoes(same[0]):
+            if each.kept == pieces.kept and each.fragment in self._vocabulary and high.undoes(same[0]):
                 directed += len(same)
-                sites.setdefault(each.arm, set()).add(low.ranks[each.atom])
+                sites.setdefault(each.fragment, set()).add(low.ranks[each.atom])
         ways = math.fsum(
-            self._vocabulary.weights[arm] * sum(rank in ranks for rank in low.ranks) for arm, ranks in sites.items()
+            self._vocabulary.weights[fragment] * sum(rank in ranks for rank in low.ranks)
+            for fragment, ranks in sites.items()
         )
         add = math.log(self._add) - math.log(len(low.rooms)) + math.log(ways)
         return add, math.log(1 - self._add) + math.log(directed) - math.log(2 * len(high.bonds))
@@ -219,7 +220,7 @@ def pilot(
     largest is 0.
 
     Args:
-        vocabulary: the arms.
+        vocabulary: the fragments.
         distribution: its filters and its largest size; its weights are the first guess, all finite.
         rng: draws moves and verdicts.
         steps: moves; the weights are averaged over the second half.
@@ -251,15 +252,15 @@ def pilot(
 
 
 def write_pilot(
-    arms: Path | None, out: Path, steps: int, seed: int, progress: Callable[[int], object] = lambda steps: None
+    fragments: Path | None, out: Path, steps: int, seed: int, progress: Callable[[int], object] = lambda steps: None
 ) -> None:
     """Run the pilot on a vocabulary, and write the weights.
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the file of arms is none.
+        ValueError: the file of fragments is none.
     """
-    vocabulary = load_vocabulary(arms) if arms else default_vocabulary()
+    vocabulary = load_vocabulary(fragments) if fragments else default_vocabulary()
     # Nobody wants to hear only after minutes that the file cannot be written.
     with out.open("a", encoding="utf-8"):
         pass
@@ -269,8 +270,8 @@ def write_pilot(
     )
     frozen = MoleculeDistribution(tuple(round(float(weight), 3) for weight in weights))
     header = (
-        f"# log-weights of p0 per number of heavy atoms, found by `python -m sampler pilot --steps {steps} "
-        f"--seed {seed}`\n# on {arms.name if arms else 'the default vocabulary'} ({len(vocabulary)} arms)\n"
+        f"# log-weights of p0 per number of heavy atoms, found by `python -m sampler pilot --steps {steps} --seed {seed}`\n"
+        f"# on {fragments.name if fragments else 'the default vocabulary'} ({len(vocabulary)} fragments)\n"
         "# heavy atoms, tab, log-weight"
     )
     lines = (f"{n}\t{weight:.3f}" for n, weight in enumerate(frozen.size_log_weights, start=1))

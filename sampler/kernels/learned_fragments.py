@@ -1,16 +1,16 @@
 """Moves by fragments that an editor chooses: the learned proposal of MARS (Xie et al., ICLR 2021). The ratio is exact.
 
-An addition (probability P) draws an atom with a hydrogen, then an arm given the atom; a deletion (1 - P) draws a
-directed cut. An editor, any object with the two members of `Editor`, gives a number to each; with n atoms, V arms:
+An addition (probability P) draws an atom with a hydrogen, then a fragment given the atom; a deletion (1 - P) draws a
+directed cut. An editor, any object with the two members of `Editor`, gives a number to each; with n atoms, V fragments:
 
-    q(a, f | x) = P · softmax_a(atoms) · softmax_f(arms[a] + log w)          over the atoms with a hydrogen
+    q(a, f | x) = P · softmax_a(atoms) · softmax_f(fragments[a] + log w)          over the atoms with a hydrogen
     q(c | x)    = (1 - P) · softmax_c(cuts)                                  over the directed cuts
 
 w are the vocabulary's weights, so an editor that says 0 everywhere gives exactly `kernels.fragments`. An impossible
 action proposes the state itself and keeps its share of q, as it does there.
 
 The same molecule comes about in several ways, and an editor may like one of two equivalent atoms better. q(x'|x) sums
-the chances of all atoms, arms and cuts that make x' of x, q(x|x') of all that go back (`spaces.molecules.edits`):
+the chances of all atoms, fragments and cuts that make x' of x, q(x|x') of all that go back (`spaces.molecules.edits`):
 
     log r0(x, x') = log p0(x') - log p0(x) + log q(x|x') - log q(x'|x)       convention "exact"
 
@@ -45,16 +45,16 @@ Numbers = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class EditLogits:
-    """What an editor says of one molecule of n atoms and d directed cuts, for a vocabulary of V arms.
+    """What an editor says of one molecule of n atoms and d directed cuts, for a vocabulary of V fragments.
 
     Args:
         atoms: shape (n,), in the order in which the SMILES names the atoms; those without a hydrogen are not used.
-        arms: shape (n, V).
+        fragments: shape (n, V).
         cuts: shape (d,), in the order of `MoleculeGraph.directed`.
     """
 
     atoms: Numbers
-    arms: Numbers
+    fragments: Numbers
     cuts: Numbers
 
 
@@ -96,7 +96,7 @@ class LearnedFragments:
     States are canonical SMILES as `canonical_state` returns them, inside the distribution's support.
 
     Args:
-        vocabulary: the arms.
+        vocabulary: the fragments.
         distribution: p0; also sets the largest molecule.
         editor: gives the logits.
         add: probability of an addition, inside (0, 1); otherwise a deletion.
@@ -120,7 +120,7 @@ class LearnedFragments:
             raise ValueError(f"convention must be 'exact' or 'paper', not {convention!r}")
         self.edits = Edits(vocabulary, distribution)
         self._editor, self._add, self._is_exact = editor, add, convention == "exact"
-        self._log_weights = np.log([vocabulary.weights[arm.smiles] for arm in vocabulary])
+        self._log_weights = np.log([vocabulary.weights[fragment.smiles] for fragment in vocabulary])
 
     def propose(self, rng: np.random.Generator, state: str) -> EditProposal:
         """Draw x' ~ q(.|state); raises as `propose_batch` does."""
@@ -186,7 +186,7 @@ class _Chances:
     def __init__(self, graph: MoleculeGraph, logits: EditLogits, log_weights: Numbers) -> None:
         wanted = {
             "atoms": (graph.size,),
-            "arms": (graph.size, len(log_weights)),
+            "fragments": (graph.size, len(log_weights)),
             "cuts": (len(graph.directed),),
         }
         for name, shape in wanted.items():
@@ -194,31 +194,31 @@ class _Chances:
             if found.shape != shape:
                 raise ValueError(f"{name} of an editor must have the shape {shape} here, not {found.shape}")
         self.graph = graph
-        self._arm_logits, self._log_weights = logits.arms, log_weights
+        self._fragment_logits, self._log_weights = logits.fragments, log_weights
         self._rooms = np.array(graph.rooms, dtype=np.intp)
         self._log_rooms = _log_softmax("atoms", logits.atoms[self._rooms])
         self._index = {atom: index for index, atom in enumerate(graph.rooms)}
         self._log_cuts = _log_softmax("cuts", logits.cuts)
-        self._log_arms: dict[int, Numbers] = {}
+        self._log_fragments: dict[int, Numbers] = {}
 
     def draw(self, rng: np.random.Generator, add: float) -> Edit | None:
         if rng.random() < add:
             if not len(self._rooms):
                 return None
             atom = int(self._rooms[_pick(rng, self._log_rooms)])
-            return Addition(atom, _pick(rng, self._arms(atom)))
+            return Addition(atom, _pick(rng, self._fragments(atom)))
         return Deletion(_pick(rng, self._log_cuts)) if len(self._log_cuts) else None
 
     def log_chance(self, edit: Edit, add: float) -> float:
         if isinstance(edit, Addition):
-            chance = self._log_rooms[self._index[edit.atom]] + self._arms(edit.atom)[edit.arm]
+            chance = self._log_rooms[self._index[edit.atom]] + self._fragments(edit.atom)[edit.fragment]
             return math.log(add) + float(chance)
         return math.log(1 - add) + float(self._log_cuts[edit.cut])
 
-    def _arms(self, atom: int) -> Numbers:
-        if atom not in self._log_arms:
-            self._log_arms[atom] = _log_softmax("arms", self._arm_logits[atom] + self._log_weights)
-        return self._log_arms[atom]
+    def _fragments(self, atom: int) -> Numbers:
+        if atom not in self._log_fragments:
+            self._log_fragments[atom] = _log_softmax("fragments", self._fragment_logits[atom] + self._log_weights)
+        return self._log_fragments[atom]
 
 
 def _log_softmax(name: str, logits: Numbers) -> Numbers:

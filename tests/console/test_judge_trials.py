@@ -68,10 +68,10 @@ def test_nothing_is_written_to_the_record(researcher, endpoint, script, idle_tas
     assert campaign.model_usage.get().requests == len(asked(script, QUESTION)) - 12
 
 
-def test_log_probabilities_take_one_request_for_each_order_and_show_p_and_the_lean(
+def test_log_probabilities_take_one_request_for_each_order_and_show_p_and_the_bias(
     researcher, endpoint, script, idle_tasks
 ):
-    script.answer = type(script.answer)(script.answer.scores, lean=2.0)
+    script.answer = type(script.answer)(script.answer.scores, bias=2.0)
     campaign = draft(researcher, by_model(votes="log-probabilities"))
     page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=4)
     tried = page.context["tried"]

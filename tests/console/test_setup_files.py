@@ -233,9 +233,9 @@ def test_only_a_few_are_kept_and_none_for_long(signed_in):
 
 def test_own_fragments_are_kept_too(signed_in, idle_tasks):
     fields = {"space.kind": "molecules", "space.molecules.start": "CC"}
-    arms = SimpleUploadedFile("arms.tsv", b"# mine\n*O\t5\n*N\t3\n")
-    page = refused(signed_in, **fields, **{"space.molecules.vocabulary": arms})
-    assert "<strong>arms.tsv</strong>, kept." in page
+    fragments = SimpleUploadedFile("fragments.tsv", b"# mine\n*O\t5\n*N\t3\n")
+    page = refused(signed_in, **fields, **{"space.molecules.vocabulary": fragments})
+    assert "<strong>fragments.tsv</strong>, kept." in page
     ticket = re.search(r'name="kept-space\.molecules\.vocabulary" value="([^"]+)"', page)[1]
     sizes = SimpleUploadedFile("sizes.tsv", b"1\t0\n2\t0\n3\t0\n4\t-1.5\n")
     signed_in.post(

@@ -13,7 +13,7 @@ from sampler.judges import ShownObject, pairwise_prompt
 from tests.support.models import KnownJudge, Script, model_server, port_from, scripted_server, write_model
 
 # Logits at temperature 1, and the texts they are for.
-KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, others={"Well": -3.0, "a": -4.0})
+KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, bias=0.2, others={"Well": -3.0, "a": -4.0})
 
 CURRENT, PROPOSAL = "the red moon", "the dark house"
 

@@ -61,7 +61,7 @@ def test_replies_that_are_asked_again_leave_the_distribution_alone(scripted: End
     # Three replies in ten are no label, and nothing confines them.
     temperature, wanted = 0.4, 300
     others = {"Well": math.log(0.3 / 0.7 * 2) * temperature}
-    script.answer = KnownJudge(KNOWN.scores, KNOWN.lean, others, confines=False)
+    script.answer = KnownJudge(KNOWN.scores, KNOWN.bias, others, confines=False)
     scripted.can_confine = False
     votes = by_sampling(scripted, pair(temperature), [True] * wanted, rng())
     expected = KNOWN.preference(PROPOSAL, CURRENT, temperature, True)

@@ -13,7 +13,7 @@ from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import offered
 
 OPTIONS = sampler.ExperimentOptions.of("translation", "laptop", methods=["pointwise", "pref"])
-PLACES = [sampler.StateKey("pointwise", "de-en", 0, chain, step) for chain in range(40) for step in (1, 2)]
+KEYS = [sampler.StateKey("pointwise", "de-en", 0, chain, step) for chain in range(40) for step in (1, 2)]
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class States(evaluation.KeptStates):
     """80 states, one of them odd, without records."""
 
     @property
-    def places(self):
-        return {index: (self.stored(index).content, 0) for index in PLACES}
+    def by_key(self):
+        return {key: (self.stored(key).content, 0) for key in KEYS}
 
-    def stored(self, index) -> StoredObject:
-        return StoredObject("odd" if index[3:] == (3, 1) else f"text {10 * index.chain + index.step}")
+    def stored(self, key) -> StoredObject:
+        return StoredObject("odd" if key[3:] == (3, 1) else f"text {10 * key.chain + key.step}")
 
 
 @pytest.fixture

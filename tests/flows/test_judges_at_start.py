@@ -108,7 +108,7 @@ class Telling(KnownJudge):
     def __call__(self, body: dict) -> dict:
         if not body.get("logprobs"):
             return super().__call__(body)
-        return KnownJudge(self.scores, self.lean, self.others, self.confines)(body)
+        return KnownJudge(self.scores, self.bias, self.others, self.confines)(body)
 
 
 class TestOwnPairs:

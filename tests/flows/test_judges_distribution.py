@@ -27,8 +27,8 @@ __all__ = ["signed_in"]
 
 FIRST, SECOND = "The red house stood there.", "The grey sea lay there."
 TWO = f"text\n{FIRST}\n{SECOND}\n"
-SCORES, LEAN = {FIRST: 0.0, SECOND: 0.8}, 0.2
-HONEST, TRUNCATES = KnownJudge(SCORES, LEAN), Truncating(SCORES, LEAN)
+SCORES, BIAS = {FIRST: 0.0, SECOND: 0.8}, 0.2
+HONEST, TRUNCATES = KnownJudge(SCORES, BIAS), Truncating(SCORES, BIAS)
 # Votes under each order that a study has at least: of the rarer vote, five or more are expected.
 LEAST_VOTES = 25
 # Under the distribution, one of fifty tests falls under this with chance 5e-5.

@@ -32,7 +32,7 @@ from tests.support.models import (
 CHAINS, STEPS, AT_ONCE = 12, 4, 36
 STRETCH_S = float(os.environ.get("FAULT_STRETCH_S", "10"))
 RETRY_AFTER_S = 6
-LEAN = 0.2
+BIAS = 0.2
 FAULTS = {
     "hangs": {"kind": "hang", "lasts_s": 10},
     "trickles": {"kind": "trickle", "lasts_s": 10},
@@ -60,7 +60,7 @@ _VOTES = """
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory) -> Iterator[FaultyModels]:
-    judge = {"lean": LEAN, "scores": SCORES}
+    judge = {"bias": BIAS, "scores": SCORES}
     plans = {name: judge | {"faults": [fault]} for name, fault in FAULTS.items()}
     slow = {"slow": judge | {"latency_s": REPLY_S}}
     found = FaultyModels(tmp_path_factory.mktemp("models"), plans | slow)

@@ -23,8 +23,8 @@ from tests.support.sampling import (
     size_log_p0,
 )
 
-ARMS = ("*C", "*CC", "*O", "*F", "*N", "*c1ccccc1", "*C(N)=O", "*C#N", "*Cl", "*OC")
-SPACE = MoleculesConfig(size_log_weights=(0.0,) * 14, vocabulary=ARMS)
+FRAGMENTS = ("*C", "*CC", "*O", "*F", "*N", "*c1ccccc1", "*C(N)=O", "*C#N", "*Cl", "*OC")
+SPACE = MoleculesConfig(size_log_weights=(0.0,) * 14, vocabulary=FRAGMENTS)
 # Small batches, so that a pass through few edits makes many updates.
 SETTINGS = LearningSettings(batch_atoms=250)
 ROUNDS = 12
@@ -35,8 +35,10 @@ def trained(name, device) -> TorchEditor:
     """Return an editor that has learnt something, in a small space."""
     space = SMALL_SPACES[name]
     settings = LearningSettings(rate=0.01, batch_atoms=20)
-    editor = TorchEditor(Vocabulary(space.arms), seed=3, settings=settings, device=device)
-    editor.learn([ImprovingEdit(space.start, Addition(0, arm)) for arm in (0, 1, 1)], stream(3, 0, 1, Purpose.EDITOR))
+    editor = TorchEditor(Vocabulary(space.fragments), seed=3, settings=settings, device=device)
+    editor.learn(
+        [ImprovingEdit(space.start, Addition(0, fragment)) for fragment in (0, 1, 1)], stream(3, 0, 1, Purpose.EDITOR)
+    )
     return editor
 
 
@@ -47,12 +49,12 @@ def test_a_trained_editor_keeps_detailed_balance(name, device):
     q = q_matrix(kernel, states)
     check_rows(q)
     check_balance(size_log_p0(space.distribution(), states), q, claimed_ratios(kernel, states, q))
-    assert not np.allclose(q, q_matrix(learned(space, TorchEditor(Vocabulary(space.arms), 3)), states))
+    assert not np.allclose(q, q_matrix(learned(space, TorchEditor(Vocabulary(space.fragments), 3)), states))
 
 
 def test_a_new_editor_proposes_what_the_plain_kernel_does(device):
     space = SMALL_SPACES["imidazole"]
-    kernel = learned(space, TorchEditor(Vocabulary(space.arms), seed=1, device=device))
+    kernel = learned(space, TorchEditor(Vocabulary(space.fragments), seed=1, device=device))
     for state in space.reachable()[:10]:
         plain = {reached: chance for reached, chance in space.kernel().distribution(state).items() if chance}
         assert {each: chance for each, chance in kernel.distribution(state).items() if chance} == pytest.approx(
@@ -64,7 +66,7 @@ def test_equivalent_atoms_get_the_same_numbers_and_a_batch_the_same_as_single_ca
     editor = trained("symmetric", device)
     (alone,), (_, beside) = editor.read(["Cc1ccccc1"]), editor.read(["c1ccccc1", "Cc1ccccc1"])
     assert alone.atoms == pytest.approx(beside.atoms, abs=1e-5)
-    assert alone.arms == pytest.approx(beside.arms, abs=1e-5)
+    assert alone.fragments == pytest.approx(beside.fragments, abs=1e-5)
     assert alone.cuts == pytest.approx(beside.cuts, abs=1e-5)
     # Ortho, meta and para of toluene, as its SMILES names the atoms.
     assert alone.atoms[2] == pytest.approx(alone.atoms[6], abs=1e-5)

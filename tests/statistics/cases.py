@@ -71,8 +71,8 @@ LAPSES = "voters with lapses"
 WHOLE = "voters of one distribution with every fate"
 RIGHT = {
     WHOLE: Case(Voters(), crowds.lives, 35, budget=3, chains=5, max_chains=20, is_limited=True, check_share=0.1),
-    "leaning voters asked in both orders": Case(
-        Voters(0.5 * SCORES[None], lean=1.0), crowds.lives, 35, budget=2, is_in_both_orders=True
+    "biased voters asked in both orders": Case(
+        Voters(0.5 * SCORES[None], bias=1.0), crowds.lives, 35, budget=2, is_in_both_orders=True
     ),
     LAPSES: Case(LAPSING, crowds.votes_at_once, 220),
     "a mixed crowd": Case(MIXED, crowds.votes_at_once, 120),

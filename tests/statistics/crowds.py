@@ -29,12 +29,12 @@ class Voters:
 
     Args:
         scores: of the objects, in nats; one row for each kind of voter.
-        lean: to the first object, in nats.
+        bias: to the first object, in nats.
         lapses: how often an answer is a coin flip.
     """
 
     scores: Matrix = field(default_factory=lambda: SCORES[None])
-    lean: float = 0.0
+    bias: float = 0.0
     lapses: float = 0.0
 
     @property
@@ -47,13 +47,13 @@ class Voters:
         if rng.random() < self.lapses:
             return bool(rng.random() < 0.5)
         gain = self.scores[kind, pair.proposal] - self.scores[kind, pair.current]
-        return bool(rng.random() < expit(gain + (self.lean if pair.proposal_is_left else -self.lean)))
+        return bool(rng.random() < expit(gain + (self.bias if pair.proposal_is_left else -self.bias)))
 
     def preferences(self, proposal_is_left: Sequence[bool] = (True, False)) -> Matrix:
         """Return how probable an answer for x' is at [x, x'], over the kinds and over where the proposal stands."""
         gains = self.scores[:, None, :] - self.scores[:, :, None]
-        leans = [self.lean if is_left else -self.lean for is_left in proposal_is_left]
-        drawn = np.mean([expit(gains + lean).mean(axis=0) for lean in leans], axis=0)
+        biases = [self.bias if is_left else -self.bias for is_left in proposal_is_left]
+        drawn = np.mean([expit(gains + bias).mean(axis=0) for bias in biases], axis=0)
         return np.asarray((1 - self.lapses) * drawn + self.lapses / 2)
 
 

@@ -20,7 +20,7 @@ CHAINS, STEPS = 20, 350
 STEPS_IN_DATABASE = 250
 # Expected moves of one kind, below which they are no kind of their own to a chi-square test.
 FEWEST = 5
-# One row for each panelist. The first cares much, the others lean the other way and differ by what stands after them:
+# One row for each panelist. The first cares much, the others the other way and differ by what stands after them:
 # there the average preference of five votes lies far from the sum of five scores, and a crowd's distribution from the
 # panel's.
 _OTHERS = np.array(

@@ -43,16 +43,16 @@ class FragmentMoves(fragments.FragmentMoves):
     def distribution(self, state: str) -> dict[str, float]:
         """Return q(.|state) by trying every action, with none of the short cuts that `propose` takes.
 
-        Slow: one product for each atom and arm. Raises ValueError as `propose` does.
+        Slow: one product for each atom and fragment. Raises ValueError as `propose` does.
         """
         graph = self._edits.read(state)
         shares: dict[str, list[float]] = {state: []}
         if not graph.rooms:
             shares[state].append(self._add)
-        for arm in self._vocabulary:
-            share = self._add * self._vocabulary.weights[arm.smiles] / max(len(graph.rooms), 1)
+        for fragment in self._vocabulary:
+            share = self._add * self._vocabulary.weights[fragment.smiles] / max(len(graph.rooms), 1)
             for atom in graph.rooms:
-                product = attach(graph, atom, arm)
+                product = attach(graph, atom, fragment)
                 reached = self._is_allowed(product)
                 shares.setdefault(product.smiles if product and reached else state, []).append(share)
         if not graph.cuts:
@@ -143,8 +143,8 @@ class Grammar(story_grammar.Grammar):
 def every_edit(edits: Edits, graph: MoleculeGraph) -> Iterator[Edit]:
     """Yield every edit that can be drawn, possible or not."""
     for atom in graph.rooms:
-        for arm in range(len(edits.vocabulary)):
-            yield Addition(atom, arm)
+        for fragment in range(len(edits.vocabulary)):
+            yield Addition(atom, fragment)
     for cut in range(len(graph.directed)):
         yield Deletion(cut)
 

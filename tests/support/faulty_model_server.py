@@ -95,14 +95,14 @@ class Server:
     """The server of one plan.
 
     Args:
-        plan: `latency_s` of a vote, how many it answers `at_once`, `scores` of the objects, `lean`, and its
+        plan: `latency_s` of a vote, how many it answers `at_once`, `scores` of the objects, `bias`, and its
             `faults`, each after the one before.
     """
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._latency_s = float(plan.get("latency_s", 0.05))
         self._at_once = plan.get("at_once", math.inf)
-        self._judge = KnownJudge(plan.get("scores", {}), plan.get("lean", 0.0))
+        self._judge = KnownJudge(plan.get("scores", {}), plan.get("bias", 0.0))
         self._faults = [Fault(**fault) for fault in plan.get("faults", ())]
         self._began: float | None = None
         self.count: Counter[str] = Counter()

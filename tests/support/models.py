@@ -257,17 +257,17 @@ SCORES = {line: index / 4 for index, line in enumerate(LINES)}
 
 @dataclass(frozen=True)
 class KnownJudge:
-    """A model whose logits are known: s(A) + lean for A, s(B) for B, and one for each other reply.
+    """A model whose logits are known: s(A) + bias for A, s(B) for B, and one for each other reply.
 
     Args:
         scores: s of each text; two of them, and no more, must occur in a prompt.
-        lean: added for whatever stands first.
+        bias: added for whatever stands first.
         others: logits of replies that are no label.
         confines: whether it honours `structured_outputs`.
     """
 
     scores: dict[str, float]
-    lean: float = 0.0
+    bias: float = 0.0
     others: dict[str, float] = field(default_factory=dict)
     confines: bool = True
 
@@ -294,11 +294,11 @@ class KnownJudge:
     def logits(self, prompt: str) -> dict[str, float]:
         """Return the logit of every reply to a prompt."""
         first, second = sorted((text for text in self.scores if text in prompt), key=prompt.index)
-        return {"A": self.scores[first] + self.lean, "B": self.scores[second], **self.others}
+        return {"A": self.scores[first] + self.bias, "B": self.scores[second], **self.others}
 
     def preference(self, proposal: str, current: str, temperature: float, proposal_first: bool) -> float:
         """Return the probability of a vote for the proposal."""
-        gap = self.scores[proposal] - self.scores[current] + (self.lean if proposal_first else -self.lean)
+        gap = self.scores[proposal] - self.scores[current] + (self.bias if proposal_first else -self.bias)
         return 1 / (1 + math.exp(-gap / temperature))
 
 

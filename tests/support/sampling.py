@@ -204,7 +204,7 @@ class SmallSpace:
     """All that a vocabulary reaches from one molecule up to a size."""
 
     start: str
-    arms: tuple[tuple[str, float], ...]
+    fragments: tuple[tuple[str, float], ...]
     largest: int
     add: float = 0.5
     core: str = ""
@@ -214,20 +214,20 @@ class SmallSpace:
         return MoleculeDistribution(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)), core=self.core)
 
     def kernel(self, convention="exact") -> FragmentMoves:
-        return FragmentMoves(Vocabulary(self.arms), self.distribution(), self.add, convention)
+        return FragmentMoves(Vocabulary(self.fragments), self.distribution(), self.add, convention)
 
     def reachable(self) -> list[str]:
         return reachable(self.kernel(), self.start)
 
 
-def plain(*arms: str) -> tuple[tuple[str, float], ...]:
-    return tuple((arm, 1.0) for arm in arms)
+def plain(*fragments: str) -> tuple[tuple[str, float], ...]:
+    return tuple((fragment, 1.0) for fragment in fragments)
 
 
 SMALL_SPACES = {
     "alkanes": SmallSpace("CC", plain("*C"), 7),
     "symmetric": SmallSpace("c1ccccc1", plain("*C", "*F"), 9),
-    "one arm, another within it": SmallSpace("CC", plain("*C", "*CC", "*C(C)C", "*O"), 5),
+    "one fragment, another within it": SmallSpace("CC", plain("*C", "*CC", "*C(C)C", "*O"), 5),
     "duplicates": SmallSpace("CC", (*plain("*C", "C*", "*CO", "OC*", "*O"), ("[*]C", 2.5)), 5),
     "pyrrole": SmallSpace("c1cc[nH]c1", plain("*F", "*n1cccc1", "*c1ccc[nH]1"), 10, 0.3),
     "imidazole": SmallSpace("c1c[nH]cn1", plain("*C", "*Cl", "*C=O"), 7),
@@ -283,8 +283,8 @@ PROPOSALS = GAMMA / STATES + (1 - GAMMA) * _LOCAL
 class FixedEditor:
     """Normal numbers that depend on the seed and the molecule alone: equivalent atoms get different ones."""
 
-    def __init__(self, arms: int, seed: int = 0, spread: float = 1.0) -> None:
-        self._arms, self._seed, self._spread = arms, seed, spread
+    def __init__(self, fragments: int, seed: int = 0, spread: float = 1.0) -> None:
+        self._fragments, self._seed, self._spread = fragments, seed, spread
 
     @property
     def fingerprint(self) -> str:
@@ -297,7 +297,7 @@ class FixedEditor:
         digest = hashlib.sha256(f"{self._seed} {state}".encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
         graph = read_state(state)
-        shapes = ((graph.size,), (graph.size, self._arms), (len(graph.directed),))
+        shapes = ((graph.size,), (graph.size, self._fragments), (len(graph.directed),))
         return EditLogits(*(self._spread * rng.standard_normal(shape) for shape in shapes))
 
 
@@ -311,7 +311,7 @@ class RestlessEditor(FixedEditor):
 
 def learned(space: SmallSpace, editor=None, convention="exact") -> LearnedFragments:
     """Return the kernel of a small space."""
-    vocabulary = Vocabulary(space.arms)
+    vocabulary = Vocabulary(space.fragments)
     return LearnedFragments(
         vocabulary, space.distribution(), editor or FixedEditor(len(vocabulary)), space.add, convention
     )
@@ -355,10 +355,10 @@ def single_path_chain(kernel: LearnedFragments, states: list[str], log_p0: np.nd
 
 
 class CountingEditor:
-    """An editor that learns without PyTorch: the logit of an arm is how often it was in an improving edit, halved."""
+    """An editor that learns without PyTorch: a fragment's logit is half as often as it was in an improving edit."""
 
-    def __init__(self, arms: int) -> None:
-        self._counts = np.zeros(arms)
+    def __init__(self, fragments: int) -> None:
+        self._counts = np.zeros(fragments)
         self.about = {"editor": "counts"}
 
     @property
@@ -369,13 +369,13 @@ class CountingEditor:
         return [self._logits(read_state(state)) for state in states]
 
     def _logits(self, graph: MoleculeGraph) -> EditLogits:
-        arms = np.tile(0.5 * self._counts, (graph.size, 1))
-        return EditLogits(np.zeros(graph.size), arms, np.zeros(len(graph.directed)))
+        fragments = np.tile(0.5 * self._counts, (graph.size, 1))
+        return EditLogits(np.zeros(graph.size), fragments, np.zeros(len(graph.directed)))
 
     def learn(self, edits: Sequence[ImprovingEdit], rng: np.random.Generator) -> Update:
-        arms = [each.edit.arm for each in edits if isinstance(each.edit, Addition)]
-        np.add.at(self._counts, arms, 1.0)
-        return Update(len(arms), float(rng.random()) if arms else None)
+        fragments = [each.edit.fragment for each in edits if isinstance(each.edit, Addition)]
+        np.add.at(self._counts, fragments, 1.0)
+        return Update(len(fragments), float(rng.random()) if fragments else None)
 
 
 # Small catalogs with every difficulty at once, and the proposal distributions that the kernels claim to have.
@@ -559,7 +559,8 @@ def changes_not_found(record: sampler.Record, rng: random.Random, rows_of_each: 
     return missed
 
 
-# Exports of campaigns whose voters are known: planted scores, a planted lean for each source, any orders of judges.
+# Exports of campaigns whose voters are known: planted scores, a planted position bias for each source, any orders of
+# judges.
 
 
 Row = dict[str, str]
@@ -576,13 +577,13 @@ def model(endpoint: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Voters:
-    """A judge and who answers it: prefers by its scores, leans to the first object by `lean`, both in nats.
+    """A judge and who answers it: prefers by its scores, is biased to the first object by `bias`, both in nats.
 
     The scores are a list by the catalog's states, or a function of a generated state.
     """
 
     scores: Sequence[float] | Callable[[Any], float]
-    lean: float = 0.0
+    bias: float = 0.0
     budget: int = 4
     order: str = "random"
     question: str = "Which is darker?"
@@ -592,7 +593,7 @@ class Voters:
         return self.scores(state) if callable(self.scores) else self.scores[state]
 
     def chooses_left(self, rng: np.random.Generator, left: Any, right: Any) -> bool:
-        log_odds = self.score(left) - self.score(right) + self.lean
+        log_odds = self.score(left) - self.score(right) + self.bias
         return bool(rng.random() < 1 / (1 + np.exp(-log_odds)))
 
     def proposal_is_left(self, rng: np.random.Generator) -> bool:
@@ -600,9 +601,9 @@ class Voters:
         return {"proposal-first": True, "proposal-second": False}.get(self.order, drawn)
 
 
-def twins(scores: Any, lean: float, budget: int = 2, **changes: Any) -> list[Voters]:
+def twins(scores: Any, bias: float, budget: int = 2, **changes: Any) -> list[Voters]:
     """Return the two judges of a question asked in both orders."""
-    return [Voters(scores, lean, budget, order, **changes) for order in ("proposal-first", "proposal-second")]
+    return [Voters(scores, bias, budget, order, **changes) for order in ("proposal-first", "proposal-second")]
 
 
 def config_of(

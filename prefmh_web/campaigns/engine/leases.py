@@ -408,9 +408,9 @@ def _new_lease(opened: OpenComparison, comparison: Comparison, judge: Judge, vot
 
 
 def _draw_side(opened: OpenComparison, judge: Judge) -> Side:
-    """Draw where the proposal stands, anew for every lease: each lean of a voter meets both orders alike.
+    """Draw where the proposal stands, anew for every lease: each position bias of a voter meets both orders alike.
 
-    A judge with a fixed order has a twin with the other one; between the two, a constant lean cancels.
+    A judge with a fixed order has a twin with the other one; between the two, a constant position bias cancels.
     """
     if judge.order != Judge.Order.RANDOM:
         return Side.FIRST if judge.order == Judge.Order.PROPOSAL_FIRST else Side.SECOND

@@ -5,7 +5,7 @@ leases that run out, late votes by what they were for. A skip returns the questi
 not counted. Neither shifts the distribution if it does not depend on the answer; what can be seen of that is the side
 where the proposal stood, and what the late votes were for.
 
-Of models: mean p, lean to what stands first, and agreement with people. That is of votes that stand in the record
+Of models: mean p, bias to what stands first, and agreement with people. That is of votes that stand in the record
 anyway, on pairs that are decided, where the model and people have answered the same question. Nobody is asked for it,
 so no step can depend on it.
 

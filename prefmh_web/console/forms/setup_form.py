@@ -221,8 +221,8 @@ class ListFile(forms.FileField):
             raise ValidationError(f"{error}.") from error
 
 
-def _arms(text: str) -> list[str]:
-    return [arm for arm, _ in sampler.parse_arms(text)]
+def _fragments(text: str) -> list[str]:
+    return [fragment for fragment, _ in sampler.parse_fragments(text)]
 
 
 def _sizes(text: str) -> list[float | None]:
@@ -230,7 +230,7 @@ def _sizes(text: str) -> list[float | None]:
     return [weight if weight > float("-inf") else None for weight in weights]
 
 
-_LISTS: dict[str, Callable[[str], Any]] = {"space.vocabulary": _arms, "space.size_log_weights": _sizes}
+_LISTS: dict[str, Callable[[str], Any]] = {"space.vocabulary": _fragments, "space.size_log_weights": _sizes}
 
 
 class SetupForm(SchemaForm):

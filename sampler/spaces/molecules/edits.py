@@ -1,9 +1,10 @@
-"""Edits of a molecule by its numbers: which atom, which arm, which cut; and every edit that leads from one to another.
+"""Edits of a molecule by its numbers: which atom, which fragment, which cut; and every edit that leads from one to
+another.
 
-A learned proposal prefers some atoms, arms and cuts to others, equivalent ones included, so that counting the ways
+A learned proposal prefers some atoms, fragments and cuts to others, equivalent ones included, so that counting the ways
 between two molecules (`kernels.fragments`) is not enough: they must be named. Atoms are those of the state as its
-SMILES names them, arms are numbered as the vocabulary lists them, cuts as `MoleculeGraph.directed` lists them. States
-are always read from their SMILES, so a number means the same in both directions of a move.
+SMILES names them, fragments are numbered as the vocabulary lists them, cuts as `MoleculeGraph.directed` lists them.
+States are always read from their SMILES, so a number means the same in both directions of a move.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _REMEMBERED_STATES = 1_024
 
 
 class Addition(NamedTuple):
-    """Attach an arm at an atom."""
+    """Attach a fragment at an atom."""
 
     atom: int
-    arm: int
+    fragment: int
 
 
 class Deletion(NamedTuple):
@@ -45,18 +46,18 @@ class Ways(NamedTuple):
 class Edits:
     """What edits do to the states of a space.
 
-    An edit is possible where its product is a molecule inside the distribution's support, its arm is in the vocabulary,
-    and an edit goes back; the same moves as those of `kernels.fragments`.
+    An edit is possible where its product is a molecule inside the distribution's support, its fragment is in the
+    vocabulary, and an edit goes back; the same moves as those of `kernels.fragments`.
 
     Args:
-        vocabulary: the arms.
+        vocabulary: the fragments.
         distribution: p0; also sets the largest molecule.
     """
 
     def __init__(self, vocabulary: Vocabulary, distribution: MoleculeDistribution) -> None:
         self.vocabulary, self.distribution = vocabulary, distribution
-        self._arms = tuple(vocabulary)
-        self._number = {arm.smiles: number for number, arm in enumerate(self._arms)}
+        self._fragments = tuple(vocabulary)
+        self._number = {fragment.smiles: number for number, fragment in enumerate(self._fragments)}
         self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_state)
 
     def read(self, state: str) -> MoleculeGraph:
@@ -98,15 +99,15 @@ class Edits:
                 continue
             pieces = large.pieces(alike[0])
             deletions += [Deletion(indices[cut.keep, cut.drop]) for cut in alike]
-            rank, arm = small.ranks[pieces.atom], self._number[pieces.arm]
-            additions |= {Addition(atom, arm) for atom in small.rooms if small.ranks[atom] == rank}
+            rank, fragment = small.ranks[pieces.atom], self._number[pieces.fragment]
+            additions |= {Addition(atom, fragment) for atom in small.rooms if small.ranks[atom] == rank}
         return Ways(tuple(sorted(additions)), tuple(sorted(deletions)))
 
     def _grown(self, graph: MoleculeGraph, edit: Addition) -> str | None:
-        arm = self._arms[edit.arm]
-        if graph.size + arm.size > self.distribution.largest:
+        fragment = self._fragments[edit.fragment]
+        if graph.size + fragment.size > self.distribution.largest:
             return None
-        product = attach(graph, edit.atom, arm)
+        product = attach(graph, edit.atom, fragment)
         return product.smiles if product is not None and self.log_p0(product) > -math.inf else None
 
     def _shrunk(self, graph: MoleculeGraph, edit: Deletion) -> str | None:
@@ -119,7 +120,7 @@ class Edits:
     def left(self, graph: MoleculeGraph, cut: Cut) -> MoleculeGraph | None:
         """Return what a cut keeps, whatever p0 is there; None where the move cannot be undone."""
         pieces = graph.pieces(cut)
-        if pieces.arm not in self.vocabulary or not graph.undoes(cut):
+        if pieces.fragment not in self.vocabulary or not graph.undoes(cut):
             return None
         try:
             return self._graph(pieces.kept)
@@ -133,4 +134,4 @@ class Edits:
     def keeps(self, low: str, large: MoleculeGraph, cut: Cut) -> bool:
         """True where a cut leaves this state, and the move can be undone."""
         pieces = large.pieces(cut)
-        return pieces.kept == low and pieces.arm in self.vocabulary and large.undoes(cut)
+        return pieces.kept == low and pieces.fragment in self.vocabulary and large.undoes(cut)

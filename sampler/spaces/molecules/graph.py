@@ -1,9 +1,9 @@
-"""Molecules as graphs that grow by an arm at an atom and shrink at an acyclic single bond.
+"""Molecules as graphs that grow by a fragment at an atom and shrink at an acyclic single bond.
 
 A state is a canonical SMILES without stereochemistry: one component of heavy atoms, no radicals, no atom maps, no
-dummies. An arm is a SMILES with one dummy `*` where it attaches, such as `*S(C)(=O)=O` or `*n1cccn1`.
+dummies. A fragment is a SMILES with one dummy `*` where it attaches, such as `*S(C)(=O)=O` or `*n1cccn1`.
 
-Attaching replaces one hydrogen of an atom by the arm; cutting is its inverse: the kept side receives the hydrogen,
+Attaching replaces one hydrogen of an atom by the fragment; cutting is its inverse: the kept side receives the hydrogen,
 the dropped side a dummy. Hydrogens are counted explicitly on the atoms touched, which is what makes the two inverse
 to one another where RDKit's own recount would not be: [nH] against n-R (which would no longer kekulise), [NH3+]
 against [NH2+]-R, and bracket atoms such as [S+] or [N+] (which would become radicals that sanitise). A bond between
@@ -13,19 +13,20 @@ Tautomers and protonation states are different states.
 
 Atoms that RDKit ranks as equal count as equivalent. Its canonical SMILES rest on the same ranks.
 
-Each atom of a graph but the first has a neighbour with a lower number: a SMILES names its atoms so, an arm is numbered
-from where it attaches, and its atoms follow those it is attached to. So the atoms can be hung up by the first, each
-from its lowest neighbour, without a search. Of a bond outside rings, from a to b > a, what hangs from b is its side:
-every atom there but b has all its neighbours there, so it hangs from b in one step or several, and nothing else does.
+Each atom of a graph but the first has a neighbour with a lower number: a SMILES names its atoms so, a fragment is
+numbered from where it attaches, and its atoms follow those it is attached to. So the atoms can be hung up by the first,
+each from its lowest neighbour, without a search. Of a bond outside rings, from a to b > a, what hangs from b is its
+side: every atom there but b has all its neighbours there, so it hangs from b in one step or several, and nothing else
+    does.
 
 RDKit cleans up what it reads: it writes some groups in another way once they have grown, such as C=P(=O)C with
-one more arm as [P+][O-]. What was cut from such a product would be another molecule than the one that grew. So a move
-exists only if it can be undone: attaching must make what the cut has parted, and the cut must part what attaching has
-joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `is_plain`.
+one more fragment as [P+][O-]. What was cut from such a product would be another molecule than the one that grew. So a
+move exists only if it can be undone: attaching must make what the cut has parted, and the cut must part what attaching
+has joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `is_plain`.
 
-With one that is plain, sanitising has nothing to do at all where the parts are known to be states and arms: an atom
-whose hydrogen gives way to an arm keeps its valence and its part in aromatic rings, and the rings stay what they were.
-So plain molecules are neither sanitised again when they are read, nor when they grow. Only filters that look
+With one that is plain, sanitising has nothing to do at all where the parts are known to be states and fragments: an
+atom whose hydrogen gives way to a fragment keeps its valence and its part in aromatic rings, and the rings stay what
+they were. So plain molecules are neither sanitised again when they are read, nor when they grow. Only filters that look
 at more than the size ask for it (`MoleculeGraph.sanitise`). Nor has any state stereochemistry for RDKit to look for.
 """
 
@@ -93,7 +94,7 @@ SINGLE = Chem.BondType.SINGLE
 
 
 class Cut(NamedTuple):
-    """A directed cut: the bond from atom `keep` to atom `drop`, which leaves an arm of `size` heavy atoms."""
+    """A directed cut: the bond from atom `keep` to atom `drop`, which leaves a fragment of `size` heavy atoms."""
 
     keep: int
     drop: int
@@ -102,10 +103,10 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a cut makes: two canonical SMILES, and which atom of `kept`, in the order it is written, lost the arm."""
+    """What a cut makes: two canonical SMILES, and which atom of `kept`, as it is written, lost the fragment."""
 
     kept: str
-    arm: str
+    fragment: str
     atom: int
 
 
@@ -183,7 +184,7 @@ class MoleculeGraph:
 
     @cached_property
     def rooms(self) -> tuple[int, ...]:
-        """The atoms that carry a hydrogen, ascending: where an arm can be attached."""
+        """The atoms that carry a hydrogen, ascending: where a fragment can be attached."""
         matches = self.molecule.GetSubstructMatches(_WITH_HYDROGEN, maxMatches=self.size + 1)
         return tuple(sorted(atom for (atom,) in matches))
 
@@ -236,7 +237,7 @@ class MoleculeGraph:
         return self._pieces[cut]
 
     def undoes(self, cut: Cut) -> bool:
-        """True when attaching the arm that a cut drops to what it keeps makes this molecule again, and no other."""
+        """True when attaching what a cut drops to what it keeps makes this molecule again, and no other."""
         if self.is_plain:
             return True
         if cut not in self._undone:
@@ -258,8 +259,8 @@ class MoleculeGraph:
 
 
 @dataclass(frozen=True)
-class Arm:
-    """An arm ready to attach: its canonical SMILES, and the molecule without its dummy. Atom 0 attaches."""
+class Fragment:
+    """A fragment ready to attach: its canonical SMILES, and the molecule without its dummy. Atom 0 attaches."""
 
     smiles: str
     molecule: Chem.Mol
@@ -336,8 +337,8 @@ def heavy_atoms(state: str) -> int:
     return len(ATOM.findall(state))
 
 
-def read_arm(smiles: str) -> Arm:
-    """Return the arm that a SMILES with one dummy `*` stands for, stereochemistry removed.
+def read_fragment(smiles: str) -> Fragment:
+    """Return the fragment that a SMILES with one dummy `*` stands for, stereochemistry removed.
 
     Raises:
         ValueError: not such a SMILES.
@@ -359,26 +360,26 @@ def read_arm(smiles: str) -> Arm:
     bare.RemoveAtom(0)
     molecule = bare.GetMol()
     molecule.UpdatePropertyCache(strict=False)
-    reason = _why_not(molecule) or ("must be one arm, not several" if "." in canonical else "")
+    reason = _why_not(molecule) or ("must be one fragment, not several" if "." in canonical else "")
     if reason:
         raise ValueError(f"“{smiles[:60]}” {reason}")
-    return Arm(canonical, molecule)
+    return Fragment(canonical, molecule)
 
 
-def attach(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
-    """Return the molecule with the arm in the place of a hydrogen of `atom`.
+def attach(graph: MoleculeGraph, atom: int, fragment: Fragment) -> MoleculeGraph | None:
+    """Return the molecule with the fragment in the place of a hydrogen of `atom`.
 
-    None when that is no molecule, or one from which the arm cannot be cut off again. The atoms of `graph` keep their
-    numbers, those of the arm follow.
+    None when that is no molecule, or one from which the fragment cannot be cut off again. The atoms of `graph` keep
+    their numbers, those of the fragment follow.
     """
-    grown = _attached(graph, atom, arm)
+    grown = _attached(graph, atom, fragment)
     if grown is None or grown.is_plain:
         return grown
     cut = seam(grown, atom, graph.size)
     if cut is None:
         return None
     pieces = grown.pieces(cut)
-    is_undone = (pieces.kept, pieces.arm) == (graph.smiles, arm.smiles) and grown.undoes(cut)
+    is_undone = (pieces.kept, pieces.fragment) == (graph.smiles, fragment.smiles) and grown.undoes(cut)
     return grown if is_undone else None
 
 
@@ -386,13 +387,13 @@ def seam(grown: MoleculeGraph, atom: int, size: int) -> Cut | None:
     """Return the cut that parts a product of `attach` at `atom` again; None if its bond is none that can be cut.
 
     Args:
-        size: number of atoms before the arm was attached.
+        size: number of atoms before the fragment was attached.
     """
     return Cut(atom, size, grown.size - size) if (atom, size) in grown.bonds else None
 
 
-def _attached(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
-    product = _joined(graph.molecule, atom, arm.molecule)
+def _attached(graph: MoleculeGraph, atom: int, fragment: Fragment) -> MoleculeGraph | None:
+    product = _joined(graph.molecule, atom, fragment.molecule)
     one = product.GetAtomWithIdx(atom)
     are_charged = one.GetFormalCharge() and product.GetAtomWithIdx(graph.size).GetFormalCharge()
     plain = None if are_charged else settle(product)
@@ -403,27 +404,27 @@ def _attached(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None
     return grown
 
 
-def _joined(molecule: Chem.Mol, atom: int, arm: Chem.Mol) -> Chem.RWMol:
-    """Return the molecule with an arm in the place of a hydrogen of `atom`, as it is left."""
+def _joined(molecule: Chem.Mol, atom: int, fragment: Chem.Mol) -> Chem.RWMol:
+    """Return the molecule with a fragment in the place of a hydrogen of `atom`, as it is left."""
     product = _editable(molecule)
     set_hydrogens(product.GetAtomWithIdx(atom), -1)
-    product.InsertMol(arm)
+    product.InsertMol(fragment)
     product.AddBond(atom, molecule.GetNumAtoms(), SINGLE)
     return product
 
 
 def _is_undone(graph: MoleculeGraph, pieces: Pieces) -> bool:
-    """True when these pieces are a state and an arm as they are written, make the molecule and are cut from it."""
+    """True when these pieces are a state and a fragment as they are written, make the molecule and are cut from it."""
     try:
-        whole, kept, arm = read_state(graph.smiles), read_state(pieces.kept), read_arm(pieces.arm)
+        whole, kept, fragment = read_state(graph.smiles), read_state(pieces.kept), read_fragment(pieces.fragment)
     except ValueError:
         return False
-    again = _attached(kept, pieces.atom, arm)
+    again = _attached(kept, pieces.atom, fragment)
     if again is None or (cut := seam(again, pieces.atom, kept.size)) is None:
         return False
     parted = again.pieces(cut)
-    written = (whole.smiles, kept.smiles, arm.smiles, again.smiles, parted.kept, parted.arm)
-    return written == (graph.smiles, pieces.kept, pieces.arm, graph.smiles, pieces.kept, pieces.arm)
+    written = (whole.smiles, kept.smiles, fragment.smiles, again.smiles, parted.kept, parted.fragment)
+    return written == (graph.smiles, pieces.kept, pieces.fragment, graph.smiles, pieces.kept, pieces.fragment)
 
 
 def _graph_of(smiles: str, molecule: Chem.Mol | None) -> MoleculeGraph:

@@ -3,9 +3,9 @@
     p0(x) ∝ exp(w[n(x)]) if x passes every filter, else 0
 
 n(x) is the number of heavy atoms, w the log-weight of that size. Among the molecules of one size p0 is uniform. The
-number of molecules grows by a factor of hundreds with each arm, so that w must fall steeply: with w constant a chain
-runs into the largest size and stays there. The default weights were found by `python -m sampler pilot` and are frozen.
-Filters are part of the target: a molecule that fails one has probability 0, and a chain never visits it.
+number of molecules grows by a factor of hundreds with each fragment, so that w must fall steeply: with w constant a
+chain runs into the largest size and stays there. The default weights were found by `python -m sampler pilot` and are
+frozen. Filters are part of the target: a molecule that fails one has probability 0, and a chain never visits it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _log_weight(size: str, cell: str) -> float:
 
 
 START = "CC"
-MAX_SIZES, MAX_ARMS = 100, 5_000
+MAX_SIZES, MAX_FRAGMENTS = 100, 5_000
 _DETAILS = "Which molecules there are"
 _REMEMBERED_SPACES = 16
 
@@ -180,13 +180,14 @@ RingSize = Annotated[int, Field(ge=3, le=MAX_SIZES)]
 
 @dataclass(frozen=True)
 class GeneratedMolecules:
-    """Molecules within the support of a distribution, grown by the arms of a vocabulary. States are canonical SMILES.
+    """Molecules within the support of a distribution, grown by the fragments of a vocabulary. States are canonical
+    SMILES.
 
     There is no drawing from p0 itself: nobody can count the molecules of each size.
 
     Args:
         distribution: p0.
-        vocabulary: the arms that moves add and delete.
+        vocabulary: the fragments that moves add and delete.
         first: where every chain starts, as `canonical_state` returns it and inside the distribution's support.
 
     Raises:
@@ -227,14 +228,14 @@ class GeneratedMolecules:
 
 
 class MoleculesConfig(Declared):
-    """The part of a config that says: molecules, this p0, these arms. Nothing outside the package adds to it.
+    """The part of a config that says: molecules, this p0, these fragments. Nothing outside the package adds to it.
 
     Args:
         size_log_weights: log-weight in p0 of 1, 2, ... heavy atoms, null for a size that is forbidden; null instead
             of the list for the package's own (1 to 40 heavy atoms).
         elements, ring_sizes, alerts, core: filters of p0, as in `MoleculeDistribution`.
-        vocabulary: "default" for the package's own arms, or SMILES with one dummy `*` each; an arm listed twice is
-            drawn twice as often.
+        vocabulary: "default" for the package's own fragments, or SMILES with one dummy `*` each; a fragment listed
+            twice is drawn twice as often.
         start: SMILES of the molecule that every chain starts at; made canonical. It has no stereochemistry.
     """
 
@@ -317,19 +318,19 @@ class MoleculesConfig(Declared):
             raise ValueError(problem)
         return core
 
-    # Before the union is tried, so that a bad arm is not also reported as not being the word "default".
+    # Before the union is tried, so that a bad fragment is not also reported as not being the word "default".
     @field_validator("vocabulary", mode="before")
     @classmethod
-    def _arms_can_be_read(cls, given: object) -> Literal["default"] | tuple[str, ...]:
+    def _fragments_can_be_read(cls, given: object) -> Literal["default"] | tuple[str, ...]:
         if given == "default":
             return "default"
-        if not isinstance(given, (list, tuple)) or not all(isinstance(arm, str) for arm in given):
-            raise ValueError('vocabulary must be "default" or a list of arms as SMILES')
-        if not 1 <= len(given) <= MAX_ARMS:
-            raise ValueError(f"vocabulary must list 1 to {MAX_ARMS:,} arms, not {len(given):,}")
-        arms = tuple(given)
-        _vocabulary(arms)
-        return arms
+        if not isinstance(given, (list, tuple)) or not all(isinstance(fragment, str) for fragment in given):
+            raise ValueError('vocabulary must be "default" or a list of fragments as SMILES')
+        if not 1 <= len(given) <= MAX_FRAGMENTS:
+            raise ValueError(f"vocabulary must list 1 to {MAX_FRAGMENTS:,} fragments, not {len(given):,}")
+        fragments = tuple(given)
+        _vocabulary(fragments)
+        return fragments
 
     @field_validator("start")
     @classmethod
@@ -388,8 +389,8 @@ def _build(config: MoleculesConfig) -> GeneratedMolecules:
 
 
 @lru_cache(maxsize=_REMEMBERED_SPACES)
-def _vocabulary(arms: Literal["default"] | tuple[str, ...]) -> Vocabulary:
+def _vocabulary(fragments: Literal["default"] | tuple[str, ...]) -> Vocabulary:
     try:
-        return default_vocabulary() if arms == "default" else Vocabulary((arm, 1.0) for arm in arms)
+        return default_vocabulary() if fragments == "default" else Vocabulary((fragment, 1.0) for fragment in fragments)
     except ValueError as error:
         raise ValueError(f"vocabulary: {error}") from error

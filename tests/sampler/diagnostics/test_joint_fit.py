@@ -1,4 +1,4 @@
-"""Scores fitted together with a lean: what has a fit, what it is, and how far its intervals can be trusted.
+"""Scores fitted together with a position bias: what has a fit, what it is, and how far its intervals can be trusted.
 
 Bradley-Terry scores with intervals, what has no fit, and the test against cycles.
 """
@@ -15,15 +15,15 @@ from scipy.special import expit as chance
 
 from sampler.diagnostics import scores as fits
 from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, JointFit, NoFit, bradley_terry_intervals, fittable
-from sampler.diagnostics.votes import cycle_test, source_lean
+from sampler.diagnostics.votes import cycle_test, source_bias
 
 
-def simulated(rng, scores, lean, votes, clusters=40):
+def simulated(rng, scores, bias, votes, clusters=40):
     """Return votes on pairs and sides drawn by chance, in clusters that mean nothing."""
     size = len(scores)
     first = rng.integers(size, size=votes)
     second = (first + rng.integers(1, size, size=votes)) % size
-    chose_first = rng.random(votes) < chance(scores[first] - scores[second] + lean)
+    chose_first = rng.random(votes) < chance(scores[first] - scores[second] + bias)
     columns = first, second, chose_first, rng.integers(clusters, size=votes)
     return Choices.of(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -34,7 +34,7 @@ def scores_of(choices):
 
 
 def rows_of(choices):
-    """Return the log-odds of each vote's answer as a function of scores and lean, shape (v, n + 1)."""
+    """Return the log-odds of each vote's answer as a function of scores and bias, shape (v, n + 1)."""
     rows = np.zeros((choices.votes, len(choices.items) + 1))
     each = np.arange(choices.votes)
     rows[each, choices.first] += 1
@@ -52,7 +52,7 @@ def has_maximum(choices):
 
 
 def test_scores_have_mean_0():
-    # In either order 6 of 7 votes are for one item, so there is no lean: scores of half the log-odds.
+    # In either order 6 of 7 votes are for one item, so there is no position bias: scores of half the log-odds.
     counts = {("a", "b", True): 1, ("a", "b", False): 6, ("b", "a", True): 6, ("b", "a", False): 1}
     found = scores_of(Choices.of((*vote, 0) for vote, count in counts.items() for _ in range(count)))
     assert found == pytest.approx({"a": -math.log(6) / 2, "b": math.log(6) / 2}, abs=1e-4)
@@ -63,23 +63,23 @@ def test_what_has_a_fit_is_what_linear_programming_says_has_one():
     outcomes = {True: 0, False: 0}
     for _ in range(400):
         choices = simulated(rng, rng.normal(size=rng.integers(2, 6)), rng.normal(), int(rng.integers(3, 22)))
-        has_fit = not (choices.score_refusal() or choices.lean_refusal())
+        has_fit = not (choices.score_refusal() or choices.bias_refusal())
         assert has_fit == has_maximum(choices), choices
         outcomes[has_fit] += 1
     assert min(outcomes.values()) > 50
 
 
-def test_a_long_cycle_can_speak_against_a_lean():
+def test_a_long_cycle_can_speak_against_a_bias():
     around = [(1, 0, False, 0), (2, 1, False, 0), (0, 2, False, 0)]
     # All three won in the second place; and once more, all in the first.
-    assert Choices.of(around).lean_refusal().startswith("the votes fit a bias to the second object without bound")
-    assert Choices.of(around + [(a, b, True, 0) for a, b, _, _ in around]).lean_refusal() is None
+    assert Choices.of(around).bias_refusal().startswith("the votes fit a bias to the second object without bound")
+    assert Choices.of(around + [(a, b, True, 0) for a, b, _, _ in around]).bias_refusal() is None
 
 
-def test_an_object_that_met_itself_and_was_chosen_on_either_side_speaks_against_a_lean():
+def test_an_object_that_met_itself_and_was_chosen_on_either_side_speaks_against_a_bias():
     alike = [("a", "a", True, 0), ("a", "a", False, 1)]
-    assert Choices.of(alike).lean_refusal() is None
-    assert Choices.of(alike[:1]).lean_refusal().startswith("the votes fit a bias to the first object without bound")
+    assert Choices.of(alike).bias_refusal() is None
+    assert Choices.of(alike[:1]).bias_refusal().startswith("the votes fit a bias to the first object without bound")
 
 
 def test_the_fit_is_the_maximum_of_the_likelihood():
@@ -93,30 +93,30 @@ def test_the_fit_is_the_maximum_of_the_likelihood():
     np.testing.assert_allclose(rows.T @ chance(-rows @ fitted), 0, atol=1e-7)
 
 
-# The lean.
+# The bias.
 
 
 @pytest.mark.parametrize("planted", [0.0, 1.0])
-def test_the_joint_fits_lean_has_no_bias_with_ten_votes_a_score(planted):
+def test_the_joint_fits_bias_is_right_with_ten_votes_a_score(planted):
     rng, found = np.random.default_rng(6), []
     for _ in range(300):
         choices = simulated(rng, rng.normal(size=12), planted, 130)
-        lean = source_lean([choices])
-        found.append(lean.log_odds if lean.method == "joint fit" else math.nan)
+        bias = source_bias([choices])
+        found.append(bias.log_odds if bias.method == "joint fit" else math.nan)
     fitted = np.array([each for each in found if not math.isnan(each)])
     # Where fewer votes than ten a score remain in the parts that fit, another estimate is taken; here that is rare.
     assert len(fitted) > 200
-    # The fit alone is about 0.2 too high for a lean of 1; four standard errors of the mean are about 0.07.
+    # The fit alone is about 0.2 too high for a position bias of 1; four standard errors of the mean are about 0.07.
     assert abs(fitted.mean() - planted) < 4 * fitted.std() / math.sqrt(len(fitted))
 
 
-def pairs_with_early_stops(rng, lean, pairs, by_chance):
+def pairs_with_early_stops(rng, bias, pairs, by_chance):
     """Return votes on pairs of new items, N = 4, that stop at the first vote for the second item."""
     for pair in range(pairs):
         gap = rng.normal(0, 2)
         for index in range(4):
             second_first = rng.random() < 0.5 if by_chance else index % 2 == 0
-            log_odds = lean + (gap if second_first else -gap)
+            log_odds = bias + (gap if second_first else -gap)
             chose_first = bool(rng.random() < chance(log_odds))
             yield (("b", pair), ("a", pair), chose_first, pair) if second_first else (
                 ("a", pair), ("b", pair), chose_first, pair
@@ -126,41 +126,41 @@ def pairs_with_early_stops(rng, lean, pairs, by_chance):
 
 
 @pytest.mark.parametrize("planted", [0.0, 0.8])
-def test_pairs_alone_tell_the_lean_where_sides_are_drawn_by_chance(planted):
+def test_pairs_alone_tell_the_bias_where_sides_are_drawn_by_chance(planted):
     choices = Choices.of(pairs_with_early_stops(np.random.default_rng(7), planted, 3_000, by_chance=True))
-    lean = source_lean([choices], random_sides=[choices])
-    assert (lean.method, lean.low <= planted <= lean.high) == ("pairs", True)
+    bias = source_bias([choices], random_sides=[choices])
+    assert (bias.method, bias.low <= planted <= bias.high) == ("pairs", True)
     # A tenth of the interval's width: had preferences and early stops any say, it would lie outside by far.
-    assert lean.high - lean.low < 0.5
+    assert bias.high - bias.low < 0.5
 
 
 def test_pairs_alone_would_mislead_where_the_order_is_fixed():
     choices = Choices.of(pairs_with_early_stops(np.random.default_rng(9), 0.0, 3_000, by_chance=False))
-    wrongly = source_lean([choices], random_sides=[choices])
+    wrongly = source_bias([choices], random_sides=[choices])
     assert not wrongly.low <= 0 <= wrongly.high
     with pytest.raises(NoFit, match="it takes 10 votes for each"):
-        source_lean([choices])
+        source_bias([choices])
 
 
-def test_one_lean_is_fitted_over_several_questions():
+def test_one_bias_is_fitted_over_several_questions():
     rng = np.random.default_rng(11)
     scores = np.array([1.0, 0.0, -1.0])
     groups = [simulated(rng, scores, 0.7, 1_500), simulated(rng, -2 * scores, 0.7, 1_500)]
-    both = source_lean(groups)
-    alone = [source_lean([group]) for group in groups]
+    both = source_bias(groups)
+    alone = [source_bias([group]) for group in groups]
     assert both.votes == 3_000
     assert both.low <= 0.7 <= both.high
     # Twice the votes: narrower by the square root of two.
     assert both.high - both.low < 0.9 * min(each.high - each.low for each in alone)
 
 
-def test_a_lean_is_no_cycle():
+def test_a_bias_is_no_cycle():
     rng = np.random.default_rng(13)
-    # Of each pair one order only, round the ring: a lean alone makes each beat the next.
+    # Of each pair one order only, round the ring: a position bias alone makes each beat the next.
     ring = [(i, (i + 1) % 5) for i in range(5)] * 60 + [(i, (i + 2) % 5) for i in range(5)] * 20
     votes = Choices.of((a, b, bool(rng.random() < chance(1.0)), 0) for a, b in ring)
     assert cycle_test(votes, rng).p_value > 0.01
-    # The same winners, each once on either side: no lean explains them.
+    # The same winners, each once on either side: no position bias explains them.
     names = zip(votes.winners.tolist(), votes.losers.tolist(), strict=True)
     assert cycle_test(on_both_sides(names), rng).p_value < 1e-3
 
@@ -276,8 +276,8 @@ def test_intervals_are_as_wide_as_the_information_says():
     scores = np.array([1.0, 0.3, -0.2, -1.1])
     votes = on_both_sides(simulated_wins(np.random.default_rng(1), scores, 200))
     found = bradley_terry_intervals(votes)
-    # On both sides alike, votes say nothing of a lean.
-    assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
+    # On both sides alike, votes say nothing of a position bias.
+    assert found.bias.log_odds == pytest.approx(0, abs=1e-9)
     ordered = found.estimate[np.argsort(found.items)]
     first_wins = chance(ordered[:, None] - ordered[None, :])
     information = -400 * first_wins * (1 - first_wins)
@@ -346,7 +346,7 @@ def test_right_votes_are_called_cyclic_as_often_as_the_level_says(votes):
     found = []
     while len(found) < 300:
         choices = on_sides_in_turn(simulated_wins(rng, np.linspace(-1, 1, 5), votes))
-        if not (choices.score_refusal() or choices.lean_refusal()):
+        if not (choices.score_refusal() or choices.bias_refusal()):
             found.append(cycle_test(choices, rng, simulations=199).p_value)
     # Binomial(300, 0.05) exceeds 32 once in ten thousand seeds.
     assert sum(p <= 0.05 for p in found) <= 32

@@ -1,4 +1,4 @@
-"""Reports against known truths: voters with planted scores and leans, asked by the real chains; all from the report."""
+"""Reports against known truths: voters with planted scores and biases, asked by the real chains."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from sampler.diagnostics.report import diagnose
 from tests.support.sampling import CATALOG, WORDS, Voters, config_of, exported, model, run_campaign, twins
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
-LEAN = re.compile(r"^Lean.*: log-odds ([+-]\d+\.\d+)")
+BIAS = re.compile(r"^Position bias.*: log-odds ([+-]\d+\.\d+)")
 SCORE = re.compile(r"^ +([+-]\d+\.\d+)  (?:\(([+-]\d+\.\d+) to ([+-]\d+\.\d+)\)  )?(.+)$")
 
 
@@ -22,10 +22,10 @@ def report(record, **options):
     return list(diagnose(findings(record, rng, **options), rng))
 
 
-def leans_in(lines):
-    """Return what the report says of leans before it comes to the judges."""
+def biases_in(lines):
+    """Return what the report says of position biases before it comes to the judges."""
     opening = lines[: lines.index("")] if "" in lines else lines
-    return [float(found[1]) for found in map(LEAN.match, opening) if found]
+    return [float(found[1]) for found in map(BIAS.match, opening) if found]
 
 
 def with_config(record, **changes):
@@ -40,12 +40,12 @@ def sections_of(lines):
     return [{found[4]: float(found[1]) for found in map(SCORE.match, part) if found} for part in parts]
 
 
-def standard_error(record, lean):
-    """Return the standard error of the lean that Fisher's information gives at `SCORES` and the planted lean."""
+def standard_error(record, bias):
+    """Return the standard error of the bias that Fisher's information gives at `SCORES` and the planted bias."""
     x = np.zeros((len(record["votes"]), len(SCORES) + 1))
     for row, vote in zip(x, record["votes"], strict=True):
         row[int(vote["first_state"])], row[int(vote["second_state"])], row[-1] = 1, -1, 1
-    chance = expit(x @ [*SCORES, lean])
+    chance = expit(x @ [*SCORES, bias])
     information = x.T @ (x * (chance * (1 - chance))[:, None])
     return math.sqrt(np.linalg.pinv(information, rcond=1e-10, hermitian=True)[-1, -1])
 
@@ -70,15 +70,15 @@ def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():
 
 @pytest.mark.parametrize("planted", [0.0, 0.4, -1.0])
 @pytest.mark.parametrize("order", ["two-judge", "random"])
-def test_a_planted_lean_is_found_in_either_order(planted, order):
+def test_a_planted_bias_is_found_in_either_order(planted, order):
     voters = twins(SCORES, planted) if order == "two-judge" else [Voters(SCORES, planted)]
     record = exported(voters, seed=2)
     if (planted, order) == (0.0, "two-judge"):
-        # By design: the proposal's half ends early where the proposal loses. This is no lean.
+        # By design: the proposal's half ends early where the proposal loses. This is no position bias.
         assert sum(row["chosen_side"] == "first" for row in record["votes"]) / len(record["votes"]) < 0.4
-    (lean,) = leans_in(report(record))
+    (bias,) = biases_in(report(record))
     # One estimate in 16,000 lies further off.
-    assert abs(lean - planted) < 4 * standard_error(record, planted)
+    assert abs(bias - planted) < 4 * standard_error(record, planted)
 
 
 def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
@@ -92,7 +92,7 @@ def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
         "Judges 2 and 3: Which is darker?",
         "Judge 4: Which is kinder?",
     ]
-    machine, people = leans_in(lines)
+    machine, people = biases_in(lines)
     assert (machine, people) == (pytest.approx(-1.0, abs=0.3), pytest.approx(0.6, abs=0.3))
     of_model, dark, kind = sections_of(lines)
     assert max(of_model, key=of_model.__getitem__) == max(dark, key=dark.__getitem__) == WORDS[0]
@@ -105,21 +105,21 @@ def texts_of(voters, **run):
     return run_campaign(config_of(voters, space, "suffix", **run), voters)
 
 
-def test_a_lean_is_found_where_no_scores_can_be_fitted_and_voting_stops_early():
+def test_a_bias_is_found_where_no_scores_can_be_fitted_and_voting_stops_early():
     record = texts_of([Voters(lambda text: len(text.text) / 40, 1.0)], chains=30, steps=40, seed=5)
     lines = report(record)
     assert any("cannot be fitted" in line for line in lines)
-    (lean,) = leans_in(lines)
+    (bias,) = biases_in(lines)
     # About 1,250 votes on 750 pairs; a pair with two votes on either side tells b with a variance of about 2.
     # Left out of account, the preferences would draw it to about 0.7; a score for each pair would drive it up to 1.5.
-    assert abs(lean - 1.0) < 0.25
+    assert abs(bias - 1.0) < 0.25
 
 
-def test_two_judges_on_objects_that_hardly_meet_twice_tell_no_lean():
+def test_two_judges_on_objects_that_hardly_meet_twice_tell_no_bias():
     record = texts_of(twins(lambda text: len(text.text) / 40, 1.0), chains=6, steps=20, seed=6)
-    lean = next(line for line in report(record) if line.startswith("Lean"))
-    assert "log-odds" not in lean
-    assert "cannot be estimated; " in lean
+    bias = next(line for line in report(record) if line.startswith("Position bias"))
+    assert "log-odds" not in bias
+    assert "cannot be estimated; " in bias
 
 
 # Convergence: of what objects are, not of what they are called.
@@ -163,7 +163,7 @@ def test_pictures_that_the_export_lacks_are_asked_for():
     missing = [line for line in lines if line.startswith("Convergence: ")]
     assert len(missing) == 1
     assert "properties.csv" in missing[0]
-    assert leans_in(lines)
+    assert biases_in(lines)
 
 
 def measured(record, **columns):
@@ -191,7 +191,7 @@ def test_a_campaign_without_a_decided_step_has_a_report():
         "2 chains, 0 decided steps, 0 open; 0 counted votes, 0 late",
         "Samples: 0 of the sampling phase",
         "Convergence: no step is decided yet, so there is nothing to follow",
-        "Lean to the first object: there is no vote",
+        "Position bias: there is no vote",
     ]
 
 
@@ -211,4 +211,4 @@ def test_below_fifteen_clusters_no_interval_is_given():
     # Nor one that is not known, which would stand before the object.
     assert {found[4] for found in shown} == set(WORDS[:2])
     assert not any(found[2] for found in shown)
-    assert not any("95 % interval" in line for line in lines if line.startswith("Lean"))
+    assert not any("95 % interval" in line for line in lines if line.startswith("Position bias"))

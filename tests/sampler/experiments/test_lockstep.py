@@ -24,8 +24,8 @@ from sampler.spaces.molecules.graph import heavy_atoms
 from sampler.spaces.molecules.space import MoleculeDistribution, MoleculesConfig
 from tests.support.sampling import CountingEditor, files_of, rows_in_file, rows_of, table_of, with_rows, write
 
-ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
-SPACE = MoleculesConfig(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
+FRAGMENTS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
+SPACE = MoleculesConfig(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=FRAGMENTS)
 SETTINGS = mars.MarsSettings(seed=4, chains=5, steps=30, convention="exact", space=SPACE)
 
 
@@ -40,7 +40,7 @@ def run(tmp_path_factory):
             steps.append(step)
             record.write(step)
 
-        ended = mars.run_mars(settings, CountingEditor(len(ARMS)), keep)
+        ended = mars.run_mars(settings, CountingEditor(len(FRAGMENTS)), keep)
         mars.pack(record.files(), path)
         return ended, steps, files_of(path)
 
@@ -202,12 +202,12 @@ def test_an_archive_without_a_file_cannot_be_read(files, told, name):
 
 def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():
     memory = Memory(LearningSettings(most_updates=3, most_kept=10, kept_then=4, batch_atoms=6))
-    memory.add([ImprovingEdit("CC", Addition(0, arm)) for arm in range(10)])
+    memory.add([ImprovingEdit("CC", Addition(0, fragment)) for fragment in range(10)])
     assert (len(memory), memory.batch_size) == (10, 3)
     assert [len(batch) for batch in memory.batches(stream(0, 0, 0, Purpose.EDITOR))] == [3, 3, 3]
     memory.add([ImprovingEdit("CCCCCC", Addition(0, 10))])
     assert (len(memory), memory.batch_size) == (4, 2)
-    kept = [each.edit.arm for batch in memory.batches(stream(0, 0, 1, Purpose.EDITOR)) for each in batch]
+    kept = [each.edit.fragment for batch in memory.batches(stream(0, 0, 1, Purpose.EDITOR)) for each in batch]
     assert sorted(kept) == [7, 8, 9, 10]
 
 

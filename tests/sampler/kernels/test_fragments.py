@@ -14,7 +14,7 @@ import sampler
 from sampler import Proposal, Purpose, stream
 from sampler.config import ConfigError
 from sampler.exact import target, transitions_of
-from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
+from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_fragment, read_molecule
 from sampler.spaces.molecules.space import MoleculeDistribution, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.sampler.kernels.test_suffix import drawn_by
@@ -34,7 +34,7 @@ class PathsOnly(FragmentMoves):
     """A deliberately wrong kernel: it counts the one action and the one cut it took, not all that do the same."""
 
     def _log_q(self, low, high, made, pieces):
-        add = self._add * self._vocabulary.weights[pieces.arm] / len(low.rooms)
+        add = self._add * self._vocabulary.weights[pieces.fragment] / len(low.rooms)
         return math.log(add), math.log((1 - self._add) / len(high.cuts))
 
 
@@ -69,13 +69,13 @@ def test_the_ratio_of_the_paper_breaks_detailed_balance(name):
 def test_a_ratio_of_single_paths_breaks_detailed_balance(name):
     space = SMALL_SPACES[name]
     with pytest.raises(AssertionError, match="log r0 is off"):
-        check_claims(name, PathsOnly(Vocabulary(space.arms), space.distribution(), space.add))
+        check_claims(name, PathsOnly(Vocabulary(space.fragments), space.distribution(), space.add))
 
 
 def test_filters_are_part_of_the_target():
-    arms = [("*C", 1.0), ("*F", 1.0), ("*C1CC1", 1.0), ("*Cl", 1.0), ("*c1ccccc1", 1.0)]
+    fragments = [("*C", 1.0), ("*F", 1.0), ("*C1CC1", 1.0), ("*Cl", 1.0), ("*c1ccccc1", 1.0)]
     distribution = MoleculeDistribution((0.0,) * 8, frozenset({"C", "Cl"}), frozenset({6}), ("BRENK",))
-    kernel = FragmentMoves(Vocabulary(arms), distribution)
+    kernel = FragmentMoves(Vocabulary(fragments), distribution)
     reached = kernel.distribution("CC")
     assert reached.keys() == {"C", "CC", "CCC", "CCc1ccccc1"}
     assert math.fsum(reached.values()) == pytest.approx(1, abs=1e-15)
@@ -108,15 +108,19 @@ def elements(molecule):
 
 def log_q(vocabulary, low, high):
     """Return log q of the addition and of the deletion between two molecules, less that of adding and of deleting, by
-    trying every arm of the right elements at every atom, and every directed cut; products are compared as SMILES.
+    trying every fragment of the right elements at every atom, and every directed cut; products are compared as SMILES.
     """
     small, large = read_molecule(low), read_molecule(high)
     added = elements(large.molecule) - elements(small.molecule)
-    arms = [(read_arm(arm.smiles), arm.smiles) for arm in vocabulary if elements(arm.molecule) == added]
-    made = [(attach(small, atom, arm), smiles) for arm, smiles in arms for atom in small.rooms]
-    add = math.fsum(vocabulary.weights[arm] for product, arm in made if product and product.smiles == high)
+    fragments = [
+        (read_fragment(fragment.smiles), fragment.smiles)
+        for fragment in vocabulary
+        if elements(fragment.molecule) == added
+    ]
+    made = [(attach(small, atom, fragment), smiles) for fragment, smiles in fragments for atom in small.rooms]
+    add = math.fsum(vocabulary.weights[fragment] for product, fragment in made if product and product.smiles == high)
     pieces = [large.pieces(cut) for cut in large.cuts]
-    delete = sum(each.kept == low and each.arm in vocabulary for each in pieces)
+    delete = sum(each.kept == low and each.fragment in vocabulary for each in pieces)
     return math.log(add / len(small.rooms)), math.log(delete / len(pieces))
 
 
@@ -174,7 +178,7 @@ ODD_SPACES = {
     "charged rings": SmallSpace("c1cc[nH]c1", plain("*[n+]1ccccc1", "*[nH+]1cccc1"), 12),
     "aromatic phosphorus": SmallSpace("c1cc[pH]c1", plain("*p1cccc1", "*C"), 7),
 }
-ODD_ARMS = (
+ODD_FRAGMENTS = (
     *("*P(=C)=O", "*P(=O)(O)O", "*[PH4]", "*[PH2]=C", "*P=O", "*C=[PH3]", "*C(C)=P(C)C", "*N=P(C)C", "*[P+](C)(C)[O-]"),
     *("*S(=O)(=O)O", "*[SH](=O)=O", "*[S+]([O-])C", "*I(=O)=O", "*I(C)C", "*[Cl+3]([O-])([O-])[O-]", "*[NH+]([O-])C"),
     *("*[O-]", "*[OH+]C", "*[N-]C", "*[N+]#N", "*[n+]1ccccc1", "*c1ccp[nH]1", "*[As](C)C", "*[AsH](=O)C", "*O[Na]"),
@@ -216,21 +220,21 @@ def test_every_move_has_its_chance_its_way_back_and_its_ratio(space):
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_vocabularies_of_odd_arms_drawn_at_random_move_both_ways_or_not_at_all(seed):
+def test_vocabularies_of_odd_fragments_drawn_at_random_move_both_ways_or_not_at_all(seed):
     rng = np.random.default_rng([11, seed])
     start = canonical_state(str(rng.choice(ODD_STARTS)))
-    arms = [str(arm) for arm in rng.choice(ODD_ARMS, size=3, replace=False)]
-    check_space(SmallSpace(start, plain(*arms), max(read_molecule(start).size, 5)))
+    fragments = [str(fragment) for fragment in rng.choice(ODD_FRAGMENTS, size=3, replace=False)]
+    check_space(SmallSpace(start, plain(*fragments), max(read_molecule(start).size, 5)))
 
 
 # A core that stays: p0 is 0 without it, the moves do not change, and what they reach hangs together.
 
 
-ARMS, LARGEST = plain("*C", "*O", "*N"), 5
+FRAGMENTS, LARGEST = plain("*C", "*O", "*N"), 5
 CORES = ("C", "CC", "CO", "CN", "CCO", "NCO", "C(C)C", "[#6]~[#8]")
 
 
-WITHOUT = SmallSpace("CC", ARMS, LARGEST)
+WITHOUT = SmallSpace("CC", FRAGMENTS, LARGEST)
 EVERYTHING = WITHOUT.reachable()
 Q_OF_EVERYTHING = {state: WITHOUT.kernel().distribution(state) for state in EVERYTHING}
 
@@ -273,7 +277,7 @@ def test_the_start_must_have_the_core():
 
 
 def space_with(core: str) -> SmallSpace:
-    return SmallSpace(inside(core)[0], ARMS, LARGEST, core=core)
+    return SmallSpace(inside(core)[0], FRAGMENTS, LARGEST, core=core)
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -19,7 +19,7 @@ from tests.support.outcomes import every_outcome
 from tests.support.sampling import SMALL_SPACES
 
 every_space = pytest.mark.parametrize("name", SMALL_SPACES)
-# Section 4 of the experiments' notes names these two; equivalent atoms and arms abound in both.
+# Section 4 of the experiments' notes names these two; equivalent atoms and fragments abound in both.
 with_ways = pytest.mark.parametrize("name", ["symmetric", "duplicates"])
 LEAST_IMBALANCE = 1e-5
 
@@ -58,7 +58,7 @@ def test_the_sum_over_ways_is_what_trying_every_action_gives(name):
 @every_space
 def test_an_editor_that_says_nothing_gives_the_plain_proposal(name):
     space = SMALL_SPACES[name]
-    kernel, plain = kernel_of(name, sampling.FixedEditor(len(Vocabulary(space.arms)), spread=0.0)), space.kernel()
+    kernel, plain = kernel_of(name, sampling.FixedEditor(len(Vocabulary(space.fragments)), spread=0.0)), space.kernel()
     states, _, _ = solved(name)
     for state in states[:: max(1, len(states) // 15)]:
         ours = {reached: chance for reached, chance in kernel.distribution(state).items() if chance}
@@ -90,7 +90,7 @@ def updated_in_between(name):
     """The editor learns between the forward and the backward probability."""
     states, log_p0, q = solved(name)
     updated = sampling.q_matrix(
-        kernel_of(name, sampling.FixedEditor(len(Vocabulary(SMALL_SPACES[name].arms)), seed=1)), states
+        kernel_of(name, sampling.FixedEditor(len(Vocabulary(SMALL_SPACES[name].fragments)), seed=1)), states
     )
     wrong = log_base_ratio(log_p0, q)
     moves = q > 0
@@ -168,7 +168,7 @@ def test_impossible_moves_have_no_probability():
         kernel.propose(stream(0, 0, 0, Purpose.PROPOSAL), "CCCCCCCCCCCC")
 
 
-# Edits by their numbers: all ways between two molecules, against trying every atom, arm and cut.
+# Edits by their numbers: all ways between two molecules, against trying every atom, fragment and cut.
 
 
 # More in a release: EDIT_MOVES=5000 python -m pytest tests/sampler/kernels/test_learned_fragments.py
@@ -179,11 +179,13 @@ DISTRIBUTION = MoleculeDistribution((0.0,) * 40)
 def tried(edits: Edits, low: str, high: str):
     """Return every addition and every deletion between two molecules, by trying all that have the right size."""
     small, large = edits.read(low), edits.read(high)
-    sizes = [arm.size for arm in edits.vocabulary]
+    sizes = [fragment.size for fragment in edits.vocabulary]
     additions = [
         edit
         for edit in every_edit(edits, small)
-        if isinstance(edit, Addition) and sizes[edit.arm] == large.size - small.size and edits.made(small, edit) == high
+        if isinstance(edit, Addition)
+        and sizes[edit.fragment] == large.size - small.size
+        and edits.made(small, edit) == high
     ]
     deletions = [
         edit for edit in every_edit(edits, large) if isinstance(edit, Deletion) and edits.made(large, edit) == low

@@ -11,7 +11,7 @@ import pytest
 from sampler.objects.molecules import canonical_smiles, draw_molecule, draw_pair, molecule_png
 
 PAIRS = {
-    "an arm added": ("CC(=O)Nc1ccc(O)cc1", "CC(=O)Nc1ccc(O)c(-c2ccc(S(N)(=O)=O)cc2)c1"),
+    "a fragment added": ("CC(=O)Nc1ccc(O)cc1", "CC(=O)Nc1ccc(O)c(-c2ccc(S(N)(=O)=O)cc2)c1"),
     "a hydrogen of a ring lost": ("c1cc[nH]c1", "Cn1cccc1"),
     "neither holds the other": ("CCOC(=O)c1ccc(NC(=S)N2CCOCC2)cc1", "CCOC(=O)c1cccnc1NC(=O)C1CCCCC1"),
     "nothing in common": ("O", "[Na+]"),
@@ -55,7 +55,7 @@ def test_what_both_have_lies_in_the_same_direction():
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_only_what_one_alone_has_is_marked_and_only_on_demand(dark):
-    one, other = PAIRS["an arm added"]
+    one, other = PAIRS["a fragment added"]
     plain, marked = (draw_pair(one, other, marked=on, dark=dark) for on in (False, True))
     assert plain[0] == marked[0]
     assert plain[1] != marked[1]

@@ -1,7 +1,7 @@
 """Every rule against the paper's formula, worked out by hand, and at the ends of its range.
 
-Presentation orders under voters who lean: what each is exact for, by matrix. And the distribution that a config
-says, which is the one that its chains sample.
+Presentation orders under voters with a position bias: what each is exact for, by matrix. And the distribution that a
+config says, which is the one that its chains sample.
 """
 
 import itertools
@@ -90,27 +90,27 @@ def test_quest_overflows_at_no_published_temperature():
         assert rule.acceptance(0.0, [1.0], [0.0]) == pytest.approx(999.0 ** (-2 / beta), rel=1e-9, abs=1e-300)
 
 
-def leaning(preference, lean):
+def biased(preference, bias):
     """Return sigma(g + b) and sigma(g - b), the preferences for x' standing first and second."""
-    return expit(logit(preference) + lean), expit(logit(preference) - lean)
+    return expit(logit(preference) + bias), expit(logit(preference) - bias)
 
 
 @dataclass(frozen=True)
 class RandomSides:
-    """A fair coin for every vote: of voters who lean by b, every vote is for x' with the mean of both chances."""
+    """A fair coin for every vote: of voters with a bias of b, every vote is for x' with the mean of both chances."""
 
     budgets: tuple[int, ...]
-    lean: float = 0.0
+    bias: float = 0.0
 
     def mean_acceptance(self, log_r0, preference):
-        return sampler.NVote(self.budgets).mean_acceptance(log_r0, np.mean(leaning(preference, self.lean), axis=0))
+        return sampler.NVote(self.budgets).mean_acceptance(log_r0, np.mean(biased(preference, self.bias), axis=0))
 
 
 class TwoJudges(RandomSides):
     """Half of the votes in each order, each order a judge of its own."""
 
     def in_both_orders(self, preference):
-        both = np.stack(leaning(preference, self.lean), axis=-1)
+        both = np.stack(biased(preference, self.bias), axis=-1)
         return both.reshape(*both.shape[:-2], -1), tuple(budget // 2 for budget in self.budgets for _ in range(2))
 
     def mean_acceptance(self, log_r0, preference):
@@ -128,39 +128,39 @@ class PooledHalves(TwoJudges):
         return average_over_votes(acceptance, *self.in_both_orders(preference))
 
 
-every_lean = pytest.mark.parametrize("lean", [0.25, 0.5, 1.0, 2.0])
+every_bias = pytest.mark.parametrize("bias", [0.25, 0.5, 1.0, 2.0])
 
 
 @every_distribution
-@every_lean
+@every_bias
 @pytest.mark.parametrize("catalog", SMALL_CATALOGS.values(), ids=SMALL_CATALOGS)
 @pytest.mark.parametrize("budgets", [(2,), (4,), (8,), (2, 6)], ids=str)
-def test_two_judges_cancel_a_constant_lean(distribution, lean, catalog, budgets):
+def test_two_judges_cancel_a_constant_bias(distribution, bias, catalog, budgets):
     scores = two_scores(catalog)[: len(budgets)]
-    assert max(errors(TwoJudges(budgets, lean), distribution, scores, 2, catalog)) < ROUNDING
+    assert max(errors(TwoJudges(budgets, bias), distribution, scores, 2, catalog)) < ROUNDING
 
 
 @every_distribution
-@every_lean
+@every_bias
 @pytest.mark.parametrize("order", [RandomSides, PooledHalves])
-def test_one_factor_for_both_orders_does_not(distribution, lean, order):
-    unbalanced, distance = errors(order((4, 4), lean), distribution)
-    # An error of second order in the lean: far above rounding at 0.25, plain to see at 1.
+def test_one_factor_for_both_orders_does_not(distribution, bias, order):
+    unbalanced, distance = errors(order((4, 4), bias), distribution)
+    # An error of second order in the position bias: far above rounding at 0.25, plain to see at 1.
     assert unbalanced > 1e-5
-    assert distance > 1e-4 * (lean / 0.25) ** 2
+    assert distance > 1e-4 * (bias / 0.25) ** 2
     # Nor is the other target reached.
-    assert errors(order((4, 4), lean), distribution, times=2)[1] > 0.01
+    assert errors(order((4, 4), bias), distribution, times=2)[1] > 0.01
 
 
 @every_distribution
 @pytest.mark.parametrize("order", [RandomSides, PooledHalves])
-def test_without_a_lean_one_factor_is_exact(distribution, order):
+def test_without_a_bias_one_factor_is_exact(distribution, order):
     assert max(errors(order((2, 6)), distribution)) < ROUNDING
 
 
-@every_lean
+@every_bias
 @pytest.mark.parametrize("budget", [2, 8])
-def test_pooling_half_the_votes_in_each_order_is_worse_than_random_sides_on_the_papers_target(lean, budget):
+def test_pooling_half_the_votes_in_each_order_is_worse_than_random_sides_on_the_papers_target(bias, budget):
     scores = sampling.SCORE[None]
     pi = sampler.target(sampling.LOG_P0, scores)
 
@@ -168,19 +168,19 @@ def test_pooling_half_the_votes_in_each_order_is_worse_than_random_sides_on_the_
         transitions = sampler.transition_matrix(sampling.LOG_P0, sampling.PROPOSALS, scores, rule)
         return np.abs(stationary(transitions) - pi).sum() / 2
 
-    assert distance(PooledHalves((budget,), lean)) > 1.05 * distance(RandomSides((budget,), lean)) > 0.004
+    assert distance(PooledHalves((budget,), bias)) > 1.05 * distance(RandomSides((budget,), bias)) > 0.004
 
 
-@every_lean
+@every_bias
 @pytest.mark.parametrize(
     ("budgets", "times", "least"),
     # Going back, the orders change places: then 1 and 3 votes do not cancel.
     [((1, 3), 2, 1e-4), ((4,), 1, 1e-3)],
     ids=["unequal budgets", "the proposal first"],
 )
-def test_orders_that_do_not_balance_fail(lean, budgets, times, least):
+def test_orders_that_do_not_balance_fail(bias, budgets, times, least):
     q, scores = independent_distribution(LOPSIDED), two_scores(LOPSIDED)[:1]
-    shown = np.concatenate(leaning(preferences(scores), lean)[: len(budgets)], axis=-1)
+    shown = np.concatenate(biased(preferences(scores), bias)[: len(budgets)], axis=-1)
     transitions = transitions_of(q, sampler.NVote(budgets).mean_acceptance(log_base_ratio(LOPSIDED.log_p0, q), shown))
     assert imbalance(sampler.target(LOPSIDED.log_p0, times * scores), transitions) > least
 
@@ -403,12 +403,12 @@ def test_a_distribution_that_nobody_knows_is_called_so(mixed):
     assert distribution([PEOPLE], space={"kind": "molecules"}, kernel={"kind": "fragments"}).startswith("p0(x)")
 
 
-@pytest.mark.parametrize("lean", [0.0, 1.0])
-def test_the_chain_of_a_mixed_campaign_is_in_balance_with_what_its_config_says(lean):
-    # The first question in both orders, by people who lean; the second in none, by people who do not.
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_the_chain_of_a_mixed_campaign_is_in_balance_with_what_its_config_says(bias):
+    # The first question in both orders, by people with a position bias; the second in none, by people who do not.
     log_p0, scores, q = LOPSIDED.log_p0, np.array(two_scores(LOPSIDED)), neighbours_distribution(LOPSIDED)
     dark, kind = np.moveaxis(preferences(scores), -1, 0)
-    first, second = leaning(dark, lean)
+    first, second = biased(dark, bias)
     chances = np.stack([first, second, kind], axis=-1)
     chain = transitions_of(q, sampler.NVote((2, 2, 1)).mean_acceptance(log_base_ratio(log_p0, q), chances))
     formula = distribution([*both(PEOPLE), KIND]).split("; ")[0]

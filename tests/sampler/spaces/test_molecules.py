@@ -12,13 +12,13 @@ from sampler.kernels.fragments import FragmentMoves, drug_like_sizes, pilot
 from sampler.objects.molecules import describe_molecule
 from sampler.spaces.molecules import space as spaces
 from sampler.spaces.molecules import vocabulary as vocabularies
-from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
+from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_fragment, read_molecule
 from tests.support.sampling import walk
 
 # Attaching and cutting: each undoes the other, also where RDKit's own count of hydrogens would not.
 
 
-# State, arm, and the products of attaching it at every atom that has room.
+# State, fragment, and the products of attaching it at every atom that has room.
 GROWN = [
     ("c1cc[nH]c1", "*C", {"Cn1cccc1", "Cc1ccc[nH]1", "Cc1cc[nH]c1"}),
     ("C[NH3+]", "*C", {"CC[NH3+]", "C[NH2+]C"}),
@@ -37,22 +37,22 @@ GROWN = [
 ]
 
 
-def products(state, arm):
+def products(state, fragment):
     graph = read_molecule(state)
-    grown = [attach(graph, atom, read_arm(arm)) for atom in graph.rooms]
+    grown = [attach(graph, atom, read_fragment(fragment)) for atom in graph.rooms]
     return {product.smiles for product in grown if product is not None}
 
 
 def cuts(state):
     graph = read_molecule(state)
-    return {(graph.pieces(cut).kept, graph.pieces(cut).arm) for cut in graph.cuts}
+    return {(graph.pieces(cut).kept, graph.pieces(cut).fragment) for cut in graph.cuts}
 
 
-@pytest.mark.parametrize(("state", "arm", "expected"), GROWN)
-def test_an_arm_takes_the_place_of_a_hydrogen_and_a_cut_gives_it_back(state, arm, expected):
-    assert products(state, arm) == {canonical_state(smiles) for smiles in expected}
-    for product in products(state, arm):
-        assert (state, read_arm(arm).smiles) in cuts(product)
+@pytest.mark.parametrize(("state", "fragment", "expected"), GROWN)
+def test_an_fragment_takes_the_place_of_a_hydrogen_and_a_cut_gives_it_back(state, fragment, expected):
+    assert products(state, fragment) == {canonical_state(smiles) for smiles in expected}
+    for product in products(state, fragment):
+        assert (state, read_fragment(fragment).smiles) in cuts(product)
 
 
 def test_a_cut_at_a_charge_leaves_no_radical():
@@ -70,13 +70,13 @@ def test_rings_and_double_bonds_are_not_cut():
     assert cuts("C=CC#N") == {("C=C", "*C#N"), ("C#N", "*C=C")}
 
 
-def test_the_atom_that_lost_an_arm_is_named_as_the_kept_side_is_written():
+def test_the_atom_that_lost_an_fragment_is_named_as_the_kept_side_is_written():
     graph = read_molecule("OCc1ccc(N)cc1C(F)F")
     for cut in graph.cuts:
         pieces = graph.pieces(cut)
-        kept, arm = read_molecule(pieces.kept), read_arm(pieces.arm)
-        assert arm.size == cut.size
-        assert attach(kept, pieces.atom, arm).smiles == graph.smiles
+        kept, fragment = read_molecule(pieces.kept), read_fragment(pieces.fragment)
+        assert fragment.size == cut.size
+        assert attach(kept, pieces.atom, fragment).smiles == graph.smiles
 
 
 @pytest.mark.parametrize(
@@ -100,15 +100,15 @@ def test_what_no_state_can_be_is_refused_in_silence(smiles, capfd):
 @pytest.mark.parametrize(
     "smiles", ["C", "*", "**", "*C*", "*=C", "C*C", "[*:1]C", "[1*]C", "*[CH2]", "*C.C", "nonsense", "*[H]"]
 )
-def test_what_is_no_arm_is_refused(smiles):
+def test_what_is_no_fragment_is_refused(smiles):
     with pytest.raises(ValueError, match="“"):
-        read_arm(smiles)
+        read_fragment(smiles)
 
 
 def test_atoms_that_only_look_alike_are_told_apart():
     # Cuneane: every atom carries one hydrogen and three bonds, and yet there are three kinds of them.
     cuneane = read_molecule(canonical_state("C12C3C1C4C5C2C5C43"))
-    methyl = read_arm("*C")
+    methyl = read_fragment("*C")
     products_of = {}
     for atom in cuneane.rooms:
         products_of.setdefault(attach(cuneane, atom, methyl).smiles, set()).add(cuneane.ranks[atom])
@@ -227,7 +227,7 @@ def test_a_config_is_whole_by_itself():
         ("size_log_weights", [0.0, float("-inf")], "finite number"), ("elements", ["C", "Xx"], "Xx"),
         ("alerts", ["LOUD"], "PAINS"), ("vocabulary", "my own", '"default" or a list'),
         ("vocabulary", [1], '"default" or a list'), ("vocabulary", [], "1 to 5,000"),
-        ("vocabulary", ["*C"] * (spaces.MAX_ARMS + 1), "5,001"), ("vocabulary", ["*C", "CC"], "one dummy"),
+        ("vocabulary", ["*C"] * (spaces.MAX_FRAGMENTS + 1), "5,001"), ("vocabulary", ["*C", "CC"], "one dummy"),
         ("vocabulary", ["*" + "C" * 11], "11 heavy atoms"),
     ],
 )  # fmt: skip
@@ -261,10 +261,10 @@ def test_a_text_that_stands_for_no_state_is_refused(code, message):
         spaces.MoleculesConfig().build().decode(code)
 
 
-# Vocabularies: cutting, counting and ranking arms, their files, and the package's own list.
+# Vocabularies: cutting, counting and ranking fragments, their files, and the package's own list.
 
 
-def test_arms_are_cut_at_rings_and_functional_atoms_counted_and_ranked():
+def test_fragments_are_cut_at_rings_and_functional_atoms_counted_and_ranked():
     # Toluene gives both its halves; in butanone only the bonds at the carbonyl are cut.
     assert vocabularies.derive_vocabulary(["Cc1ccccc1"]) == [("*C", 1), ("*c1ccccc1", 1)]
     assert vocabularies.derive_vocabulary(["CCCC", "CCC(C)=O"]) == [
@@ -281,7 +281,7 @@ def test_a_molecule_counts_once_by_its_largest_part_and_whatever_its_stereochemi
     assert vocabularies.derive_vocabulary(same) == vocabularies.derive_vocabulary(same[:1])
 
 
-def test_arms_that_are_charged_too_large_or_of_rare_elements_are_left_out():
+def test_fragments_that_are_charged_too_large_or_of_rare_elements_are_left_out():
     kept = dict(
         vocabularies.derive_vocabulary(
             ["c1ccccc1[N+](=O)[O-]", "c1ccccc1[O-]", "c1ccccc1[SeH]", "Oc1ccc2cc3ccccc3cc2c1"]
@@ -290,7 +290,7 @@ def test_arms_that_are_charged_too_large_or_of_rare_elements_are_left_out():
     assert set(kept) == {"*[N+](=O)[O-]", "*c1ccccc1", "*O"}
 
 
-def test_entries_that_are_one_arm_add_their_weights():
+def test_entries_that_are_one_fragment_add_their_weights():
     vocabulary = vocabularies.Vocabulary([("*CO", 1), ("OC*", 2), ("*C", 1), ("C[*]", 4)])
     assert vocabulary.weights == {"*CO": 3 / 8, "*C": 5 / 8}
     assert (len(vocabulary), vocabulary.largest) == (2, 2)
@@ -298,11 +298,11 @@ def test_entries_that_are_one_arm_add_their_weights():
     assert "OC*" not in vocabulary
 
 
-def test_a_file_of_arms_can_be_written_and_read_back(tmp_path):
-    arms, path = [("*C", 12), ("*O", 3), ("*C", 1)], tmp_path / "arms.tsv"
-    path.write_text(vocabularies.format_arms(arms, "made here\nfor a test"), encoding="utf-8")
+def test_a_file_of_fragments_can_be_written_and_read_back(tmp_path):
+    fragments, path = [("*C", 12), ("*O", 3), ("*C", 1)], tmp_path / "fragments.tsv"
+    path.write_text(vocabularies.format_fragments(fragments, "made here\nfor a test"), encoding="utf-8")
     assert path.read_text(encoding="utf-8").startswith("# made here\n# for a test\n*C\t12\n")
-    assert vocabularies.parse_arms(path.read_text(encoding="utf-8")) == arms
+    assert vocabularies.parse_fragments(path.read_text(encoding="utf-8")) == fragments
     assert vocabularies.load_vocabulary(path).weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
 
 
@@ -312,7 +312,7 @@ def test_a_size_weight_that_is_no_number_is_named_by_its_size(weight):
         spaces.parse_size_log_weights(f"1\t-inf\n2\t{weight}\n")
 
 
-@pytest.mark.parametrize("read", [canonical_state, read_arm, describe_molecule])
+@pytest.mark.parametrize("read", [canonical_state, read_fragment, describe_molecule])
 def test_a_molecule_that_would_end_the_process_is_refused_by_its_length(read):
     with pytest.raises(ValueError, match=r"has 20,001 characters; at most 3,000 are allowed"):
         read("*" + "C" * 20_000)
@@ -323,20 +323,20 @@ def test_a_fragment_with_a_nul_character_is_refused_before_a_database_does():
         spaces.MoleculesConfig(vocabulary=("*C\0", "*O"))
 
 
-def test_a_file_of_arms_may_begin_with_a_byte_order_mark_and_is_utf_8(tmp_path):
-    path = tmp_path / "arms.tsv"
+def test_a_file_of_fragments_may_begin_with_a_byte_order_mark_and_is_utf_8(tmp_path):
+    path = tmp_path / "fragments.tsv"
     path.write_bytes(b"\xef\xbb\xbf# mine\n*C\n")
     assert vocabularies.load_vocabulary(path).weights == {"*C": 1}
     path.write_bytes(b"# caf\xe9\n*C\n")
-    with pytest.raises(ValueError, match=r"arms\.tsv is not UTF-8 text; save it as UTF-8"):
+    with pytest.raises(ValueError, match=r"fragments\.tsv is not UTF-8 text; save it as UTF-8"):
         vocabularies.load_vocabulary(path)
 
 
-def test_the_default_vocabulary_has_a_thousand_usable_arms():
+def test_the_default_vocabulary_has_a_thousand_usable_fragments():
     vocabulary = vocabularies.default_vocabulary()
     assert len(vocabulary) == 1_000
     assert set(vocabulary.weights.values()) == {1 / 1_000}
-    for arm in vocabulary:
-        assert 1 <= arm.size <= vocabularies.MAX_ARM_ATOMS
-        assert all(atom.GetSymbol() in vocabularies.ARM_ELEMENTS for atom in arm.molecule.GetAtoms())
-        assert read_arm(arm.smiles).smiles == arm.smiles
+    for fragment in vocabulary:
+        assert 1 <= fragment.size <= vocabularies.MAX_FRAGMENT_ATOMS
+        assert all(atom.GetSymbol() in vocabularies.FRAGMENT_ELEMENTS for atom in fragment.molecule.GetAtoms())
+        assert read_fragment(fragment.smiles).smiles == fragment.smiles
