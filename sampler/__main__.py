@@ -126,8 +126,8 @@ def _diagnose(options: argparse.Namespace) -> None:
     found = findings(record, rng, options.cluster)
     _print(diagnose(found, rng))
     if options.json is not None:
-        told = json.dumps(found.answer.told(), indent=1, ensure_ascii=False)
-        options.json.write_text(told + "\n", encoding="utf-8")
+        written = json.dumps(found.answer.as_json(), indent=1, ensure_ascii=False)
+        options.json.write_text(written + "\n", encoding="utf-8")
     if options.html is not None:
         options.html.write_bytes(page(found))
 

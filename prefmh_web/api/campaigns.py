@@ -96,7 +96,7 @@ def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any
         found = found.filter(pk__lt=wanted.after)
     page = list(found[: wanted.limit + 1])
     is_last, shown = len(page) <= wanted.limit, page[: wanted.limit]
-    return {"campaigns": [told(each) for each in shown], "cursor": None if is_last else shown[-1].pk}
+    return {"campaigns": [summary_of(each) for each in shown], "cursor": None if is_last else shown[-1].pk}
 
 
 @router.post(
@@ -123,7 +123,7 @@ def create(
         warnings = list(apply.warnings(config, owner))
         is_new = not (once and Campaign.objects.filter(owner=owner, creation_key=once).exists())
         campaign = apply.create(config, owner, None if uploaded is None else File(uploaded), key=once)
-    return Status(201 if is_new else 200, {**told(campaign), "created": is_new, "warnings": warnings})
+    return Status(201 if is_new else 200, {**summary_of(campaign), "created": is_new, "warnings": warnings})
 
 
 @router.get("/schema", response={200: dict[str, Any], **REFUSALS}, summary="The schema of a setup")
@@ -137,7 +137,7 @@ def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return a campaign as it stands."""
     found = campaign_for(request, campaign_id)
     figures = None if found.is_draft else figures_of(found)
-    return told(found) | {
+    return summary_of(found) | {
         "figures": figures
         and {"accepted": figures["acceptance"].accepted, "differed": figures["acceptance"].differed}
         | {name: figures[name] for name in ("samples", "votes", "late", "people")}
@@ -196,8 +196,8 @@ def act(request: HttpRequest, campaign_id: int, wanted: ActionIn) -> dict[str, A
     return _afterwards(found)
 
 
-def told(campaign: Campaign) -> dict[str, Any]:
-    """Return what a program is told of a campaign."""
+def summary_of(campaign: Campaign) -> dict[str, Any]:
+    """Return what a program sees of a campaign."""
     config = campaign.config
     return {
         "number": campaign.pk,
@@ -214,7 +214,7 @@ def told(campaign: Campaign) -> dict[str, Any]:
 
 def _afterwards(campaign: Campaign) -> dict[str, Any]:
     campaign.refresh_from_db()
-    return told(campaign)
+    return summary_of(campaign)
 
 
 def _researcher(request: HttpRequest) -> User:

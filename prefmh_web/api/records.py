@@ -106,7 +106,7 @@ def people(request: HttpRequest, campaign_id: int, wanted: Query[PeopleIn]) -> d
 @router.get("/{int:campaign_id}/results", response={200: ResultsOut, **REFUSALS}, summary="What was found")
 def results(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return the objects with their shares of the sampling steps, and the verdict on the chains, as of now."""
-    return answer_now(_started(request, campaign_id)).told()
+    return answer_now(_started(request, campaign_id)).as_json()
 
 
 @router.get("/{int:campaign_id}/{table}", response={200: PageOut, **REFUSALS}, summary="Steps, votes or samples")

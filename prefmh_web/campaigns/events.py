@@ -196,7 +196,7 @@ def _role(user: User, campaign: Campaign) -> str:
     return "manager" if is_member and not user.is_superuser else "admin"
 
 
-def told(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+def public(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the record tells of an event, in the order of its declaration: databases keep no order of their own.
 
     Free text about people is not told, and neither is the key of the pair that somebody has reported. Who did it, by

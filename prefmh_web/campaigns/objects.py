@@ -207,8 +207,8 @@ class Pair:
     def stored(self, side: Side) -> tuple[StoredObject, StoredObject]:
         """Return the object of a side as presenters take it, and the one beside it."""
         sides = (self.first, self.second) if side == Side.FIRST else (self.second, self.first)
-        shown, beside = (each if isinstance(each, StoredObject) else stored(each) for each in sides)
-        return shown, beside
+        shown, other = (each if isinstance(each, StoredObject) else stored(each) for each in sides)
+        return shown, other
 
 
 def leased_pair(lease: Lease, campaign: Campaign, question: str = "") -> Pair:

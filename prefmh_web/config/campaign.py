@@ -324,7 +324,7 @@ def public(config: CampaignConfig, *, is_over: bool) -> dict[str, Any]:
     """
     nameless = config.model_copy(update={"judges": sampler.unnamed(config.judges)})
     told: dict[str, Any] = nameless.model_dump(mode="json", exclude_none=True)
-    # Whether a seed is told is settled by whoever made the configuration.
+    # Whether a seed is revealed is settled by whoever made the configuration.
     left_out = [*_hide(nameless.model_copy(update={"seed": None}), told, is_over)]
     return told | ({HIDDEN: left_out} if left_out else {})
 

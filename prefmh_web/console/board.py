@@ -172,7 +172,7 @@ class Board:
         if self.campaign.hides_seed:
             return f"shown after the end of the campaign; its hash is {self.campaign.seed_hash}"
         if self.campaign.is_draft:
-            return f"{'typed' if self.campaign.is_seed_typed else 'drawn at the start'}, told at the end"
+            return f"{'typed' if self.campaign.is_seed_typed else 'drawn at the start'}, revealed at the end"
         return str(self.campaign.seed)
 
     @property

@@ -196,7 +196,7 @@ def _pair(config: dict[str, Any], kind: ObjectKind, reading: sampler.Reading) ->
     }
 
 
-def _address(kind: str, item: sampler.Item, beside: sampler.Item) -> str:
+def _address(kind: str, item: sampler.Item, other: sampler.Item) -> str:
     if item.picture:
         return f"data:{item.media_type};base64,{b64encode(item.picture).decode()}"
-    return PreviewObject(kind, item.content, "", beside.content).address if kind == "molecules" else ""
+    return PreviewObject(kind, item.content, "", other.content).address if kind == "molecules" else ""

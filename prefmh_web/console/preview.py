@@ -60,18 +60,18 @@ class PreviewObject:
         kind: the name of its kind.
         content: as a stored one has it.
         code: of a pattern, what the decoder makes it of; of a sample, which of them it is; empty for other objects.
-        beside: the content of the object that it is seen beside.
+        other: the content of the object that it is seen beside.
     """
 
     kind: str
     content: str
     code: str = ""
-    beside: str = ""
+    other: str = ""
 
     @property
     def address(self) -> str:
         """Where its picture is, for the kinds that have one."""
-        described = (self.kind, self.content, self.code, self.beside)
+        described = (self.kind, self.content, self.code, self.other)
         return reverse("console:preview-picture", args=[signing.dumps(described, salt=_SALT, compress=True)])
 
     @property
@@ -169,10 +169,10 @@ def shown_of(pair: Pair, campaign: Campaign) -> dict[str, Any]:
     kind = campaign.object_kind
 
     def address(side: Side) -> str:
-        row, beside = (pair.first, pair.second) if side == Side.FIRST else (pair.second, pair.first)
+        row, other = (pair.first, pair.second) if side == Side.FIRST else (pair.second, pair.first)
         if isinstance(row, State) and row.pk and kind.medium != "words":
             return reverse("console:picture", args=[row.pk])
-        return PreviewObject(kind.name, row.content, getattr(row, "code", ""), beside.content).address
+        return PreviewObject(kind.name, row.content, getattr(row, "code", ""), other.content).address
 
     return objects.shown(pair, campaign, address)
 

@@ -157,7 +157,7 @@ class Client:
             )
 
         path, tokens = server.path(question.model), server.estimate(question)
-        reply = await self.send(path, server.body(question), read, is_beside=server.is_beside, tokens=tokens)
+        reply = await self.send(path, server.body(question), read, is_at_root=server.is_at_root, tokens=tokens)
         if self._admitted is not None:
             self._admitted.check(reply.identity)
         return reply
@@ -178,11 +178,11 @@ class Client:
         def read(reply: Body) -> replies.Continuation:
             return writing.read(reply, prompt, limit, temperature)
 
-        return await self.send(writing.path, body, read, is_beside=writing.is_beside, tokens=len(prompt) + limit)
+        return await self.send(writing.path, body, read, is_at_root=writing.is_at_root, tokens=len(prompt) + limit)
 
-    async def get(self, path: str, *, is_beside: bool = False) -> Body:
+    async def get(self, path: str, *, is_at_root: bool = False) -> Body:
         """Return the JSON at a path below the base URL, or beside its /v1; raises as `send` does."""
-        return await self.send(path, None, lambda reply: reply, is_beside=is_beside)
+        return await self.send(path, None, lambda reply: reply, is_at_root=is_at_root)
 
     def without_key(self, text: str) -> str:
         """Return a text that came from the server with the key, should it repeat it, struck out."""
@@ -198,7 +198,7 @@ class Client:
         body: Body | None,
         read: Callable[[Body], Answer],
         *,
-        is_beside: bool = False,
+        is_at_root: bool = False,
         tokens: int = 0,
     ) -> Answer:
         """Post JSON to a path below the base URL, or beside its /v1; return what `read` makes of the JSON it answers.
@@ -216,7 +216,7 @@ class Client:
         began, used, failure = time.monotonic(), (0, 0), None
         headers: Mapping[str, str] = {}
         try:
-            headers, reply = await self._exchange((self._root if is_beside else self._api) + path, body)
+            headers, reply = await self._exchange((self._root if is_at_root else self._api) + path, body)
             # What a reply that cannot be read has cost counts, too.
             used = replies.tokens_used(self.server.as_chat(reply))
             answer = read(reply)

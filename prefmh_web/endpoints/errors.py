@@ -3,7 +3,7 @@
     TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
         Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, MinuteFull, Stopped
     NeedsAttention      asking again changes nothing until somebody changes something: suspend, and show the reason
-        Unparsable, Refused, Unable, NotTold, NoDistribution, KeyMissing, AddressRefused, replies.Changed
+        Unparsable, Refused, Unable, NotReported, NoDistribution, KeyMissing, AddressRefused, replies.Changed
 
 No message holds a key or what was asked.
 """
@@ -89,7 +89,7 @@ class Unable(NeedsAttention):
     """The server, or the model, cannot do what is asked of it."""
 
 
-class NotTold(Unable):
+class NotReported(Unable):
     """The log-probabilities of this reply do not tell p: a label is not among them, or other replies
     are too likely."""
 

@@ -27,14 +27,14 @@ import numpy as np
 
 from prefmh_web.endpoints.calls import Called, Job, call
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
-from prefmh_web.endpoints.errors import EndpointError, NoDistribution, NotTold, Unable, Unparsable
+from prefmh_web.endpoints.errors import EndpointError, NoDistribution, NotReported, Unable, Unparsable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted, Identity
 from prefmh_web.endpoints.servers import Compared, Dialect, Question
 from sampler import judges
 
 MOST_ASKS = 3
-UNTOLD = (NotTold, NoDistribution)
+UNREPORTED = (NotReported, NoDistribution)
 """Why p is not known where a vote may be sampled all the same."""
 _LARGEST_SEED = 2**31
 FIRST_TOKEN_SEEDS = (0, 104_729)
@@ -165,11 +165,13 @@ async def votes(
     left_out = sampled if endpoint.samples_plainly else ()
     to_draw = {index: first for index, first in order.items() if first not in left_out}
     drawn = await _drawn(endpoint, pair, to_draw, uniforms, known or {}, admitted)
-    if isinstance(drawn.failure, UNTOLD) and not endpoint.samples_plainly:
+    if isinstance(drawn.failure, UNREPORTED) and not endpoint.samples_plainly:
         why = endpoint.sampling_words or "whether it truncates is not tested"
-        return replace(drawn, failure=NotTold(f"{drawn.failure.reason}; and a vote cannot be sampled instead: {why}"))
+        return replace(
+            drawn, failure=NotReported(f"{drawn.failure.reason}; and a vote cannot be sampled instead: {why}")
+        )
     rest = order.keys() - {given.index for given in drawn.given}
-    if not rest or (drawn.failure is not None and not isinstance(drawn.failure, UNTOLD)):
+    if not rest or (drawn.failure is not None and not isinstance(drawn.failure, UNREPORTED)):
         return drawn
     others = await _sampled(endpoint, pair, {index: order[index] for index in sorted(rest)}, rng, admitted)
     together = sorted((*drawn.given, *others.given), key=lambda given: given.index)
@@ -246,7 +248,7 @@ async def _drawn(
         if first in told
     )
     # What p cannot tell, sampling can: an error that it cannot help with comes first.
-    others = [error for error in called.errors if not isinstance(error, UNTOLD)]
+    others = [error for error in called.errors if not isinstance(error, UNREPORTED)]
     return Answers(given, others[0] if others else called.failure, tuple(sound))
 
 
@@ -300,7 +302,7 @@ def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> J
         try:
             told = judges.label_preference(reply.tokens, pair.temperature, confined=confined)
         except judges.NoPreferenceError as error:
-            raise NotTold(str(error)) from None
+            raise NotReported(str(error)) from None
         return judges.preference_for_proposal(told.first, first), reply.identity
 
     async def ask(client: Client) -> tuple[float, Identity]:

@@ -119,10 +119,10 @@ async def _models_of(client: Client) -> list[str]:
 def _wrong_address(endpoint: Endpoint, reason: str) -> str:
     """Return what is wrong about an address at which something failed, if that can be seen."""
     if not endpoint.base_url.rstrip("/").endswith("/v1"):
-        beside = Endpoint(base_url=f"{endpoint.base_url.rstrip('/')}/v1", api_key_variable=endpoint.api_key_variable)
+        versioned = Endpoint(base_url=f"{endpoint.base_url.rstrip('/')}/v1", api_key_variable=endpoint.api_key_variable)
         with suppress(EndpointError):
-            loop.run(_models_of(Client(beside)))
-            return f"its models are listed at {beside.base_url}: add /v1 to the address"
+            loop.run(_models_of(Client(versioned)))
+            return f"its models are listed at {versioned.base_url}: add /v1 to the address"
     if _PAGE.search(reason):
         return "a web page answers at this address, not a model server; the address mostly ends with /v1"
     return ""
@@ -217,7 +217,7 @@ async def _dialect_of(client: Client) -> str:
         return dialect
     for path, field, dialect in _MARKS:
         try:
-            if field in await client.get(path, is_beside=True):
+            if field in await client.get(path, is_at_root=True):
                 return dialect
         except (AddressRefused, KeyMissing, Stopped, TimedOut, Unreachable):
             # The next question would end in the same way, and some only after as long a wait.
@@ -365,9 +365,9 @@ async def _context_of(client: Client) -> int | None:
         ("/models", False, lambda found: _model_in(found, client.endpoint.model)["max_model_len"]),
         ("/get_server_info", True, lambda found: found["context_length"]),
     )
-    for path, is_beside, read in readers:
+    for path, is_at_root, read in readers:
         try:
-            size = read(await client.get(path, is_beside=is_beside))
+            size = read(await client.get(path, is_at_root=is_at_root))
         except (*CANNOT, KeyError, TypeError, IndexError):
             continue
         # What no server has, and no column holds, is as good as not said.

@@ -80,7 +80,7 @@ class Writing:
     """How a kind of server goes on from token ids, so that its models can write texts.
 
     Args:
-        path, is_beside: where a completion goes, below the base URL or beside its /v1.
+        path, is_at_root: where a completion goes, below the base URL or beside its /v1.
         limit_field: that of the most new tokens.
         fields: those that let ids go in and come out.
         form: of its replies, a key of `CONTINUATIONS` in `replies.py`.
@@ -90,7 +90,7 @@ class Writing:
     path: str
     limit_field: str
     fields: Mapping[str, Any]
-    is_beside: bool = False
+    is_at_root: bool = False
 
     def read(self, reply: Body, prompt: Sequence[int], limit: int, temperature: float) -> replies.Continuation:
         """Return what a reply continued a prompt with."""
@@ -108,7 +108,7 @@ class Server:
     Args:
         hosts: endings of the names of hosts that are known to be of this kind.
         key_header, key_prefix: the header that carries the key, and what stands before the key.
-        chat_path, is_beside: where a chat goes, below the base URL or beside its /v1; {model} is the model's name.
+        chat_path, is_at_root: where a chat goes, below the base URL or beside its /v1; {model} is the model's name.
         limit_field: that of the most tokens.
         neutral: the fields that switch off all that changes probabilities but the temperature.
         sets_temperature: whether it takes another temperature than 1.
@@ -135,7 +135,7 @@ class Server:
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
     chat_path: str = CHAT
-    is_beside: bool = False
+    is_at_root: bool = False
     limit_field: str = "max_tokens"
     neutral: Mapping[str, Any] = field(default_factory=lambda: NEUTRAL)
     sets_temperature: bool = True

@@ -198,7 +198,7 @@ class _Replies:
     def confined(self) -> bool:
         return bool(self._choices)
 
-    def told(self, chats: Sequence[judges.Messages]) -> list[Tokens]:
+    def reported(self, chats: Sequence[judges.Messages]) -> list[Tokens]:
         """Return for each chat the first tokens with their log-probabilities; none where the server tells none.
 
         Raises:
@@ -315,7 +315,7 @@ def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentati
     shown: list[_Presentation] = []
     for begin in range(0, len(pairs), _TRUE_PAIRS):
         some = pairs[begin : begin + _TRUE_PAIRS]
-        listed = replies.told([chat for pair in some for chat in pair])
+        listed = replies.reported([chat for pair in some for chat in pair])
         for index, pair in enumerate(some):
             fit = judges.fit_of(listed[2 * index : 2 * index + 2], confined=replies.confined, hottest=replies.hottest)
             if fit is not None and len(shown) < 2 * _TRUE_PAIRS:
@@ -347,7 +347,7 @@ def _with_rare_label(replies: _Replies) -> tuple[judges.Messages, judges.RareLab
     """
     found: list[tuple[judges.Messages, judges.RareLabel]] = []
     for chat, _ in ready_pairs()[:_MOST_READ]:
-        (listed,) = replies.told([chat])
+        (listed,) = replies.reported([chat])
         if not listed:
             return None
         rare = judges.rare_label_of(listed, confined=replies.confined, coldest=_COLDEST, hottest=replies.hottest)

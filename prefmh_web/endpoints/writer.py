@@ -191,12 +191,12 @@ async def prompt_ids(client: Client, messages: list[dict[str, str]]) -> sampler.
         EndpointError: the server does not do it.
     """
     if client.endpoint.dialect == Dialect.LLAMA_CPP:
-        templated = await client.send("/apply-template", {"messages": messages}, replies.prompt_of, is_beside=True)
+        templated = await client.send("/apply-template", {"messages": messages}, replies.prompt_of, is_at_root=True)
         # As its chat completions do: the beginning of the sequence is added here, for the template leaves it out.
         body: Body = {"content": templated, "add_special": True, "parse_special": True}
     else:
         body = {"model": client.endpoint.model, "messages": messages, "add_generation_prompt": True}
-    return await client.send("/tokenize", body, replies.token_ids_of, is_beside=True)
+    return await client.send("/tokenize", body, replies.token_ids_of, is_at_root=True)
 
 
 async def words_of(client: Client, tokens: sampler.Tokens) -> str:
@@ -213,7 +213,7 @@ async def words_of(client: Client, tokens: sampler.Tokens) -> str:
     def read(reply: Body) -> str:
         return replies.text_of(reply, name, len(tokens))
 
-    return await client.send("/detokenize", body, read, is_beside=True)
+    return await client.send("/detokenize", body, read, is_at_root=True)
 
 
 async def end_of_sequence(client: Client) -> sampler.Tokens:
@@ -224,8 +224,8 @@ async def end_of_sequence(client: Client) -> sampler.Tokens:
     """
     if client.endpoint.dialect != Dialect.LLAMA_CPP:
         return ()
-    name = (await client.get("/props", is_beside=True)).get("eos_token")
+    name = (await client.get("/props", is_at_root=True)).get("eos_token")
     if not name or not replies.is_sendable(name):
         return ()
     body = {"content": name, "add_special": False, "parse_special": True}
-    return await client.send("/tokenize", body, replies.token_ids_of, is_beside=True)
+    return await client.send("/tokenize", body, replies.token_ids_of, is_at_root=True)

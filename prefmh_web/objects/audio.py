@@ -38,7 +38,7 @@ class Audio(ObjectKind):
         """
         raise ValueError("a model hears no recordings")
 
-    def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media:
+    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media:
         """Return the recording, whatever the look.
 
         Raises:

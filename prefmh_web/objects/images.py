@@ -40,7 +40,7 @@ class Images(ObjectKind):
         picture = self.media(shown, Look(raster=True))
         return ShownObject(text="", picture=Picture(picture.media_type, picture.body))
 
-    def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media:
+    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media:
         """Return the picture, made smaller where it is wanted small and is not a file of somebody's own.
 
         Raises:

@@ -127,11 +127,11 @@ class ObjectKind:
         """
         return ShownObject(text=shown.content)
 
-    def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media | None:
+    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media | None:
         """Return the object's picture or recording; None for a kind without.
 
         Args:
-            beside: the object that it is seen beside.
+            other: the object that it is seen beside.
 
         Raises:
             OSError: the file of its picture cannot be read.

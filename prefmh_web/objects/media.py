@@ -35,7 +35,7 @@ def response(
     request: HttpRequest,
     kind: ObjectKind,
     shown: StoredObject,
-    beside: StoredObject | None = None,
+    other: StoredObject | None = None,
     look: Look | None = None,
 ) -> HttpResponse:
     """Return an object's picture or recording, or the part of it that is asked for. Who may have it is the caller's to
@@ -48,7 +48,7 @@ def response(
         Http404: the kind has none, or the file is lost.
     """
     try:
-        found = kind.media(shown, look_of(request) if look is None else look, beside)
+        found = kind.media(shown, look_of(request) if look is None else look, other)
     except FileNotFoundError as error:
         raise Http404("The file of this object is lost.") from error
     if found is None:

@@ -30,18 +30,18 @@ class Molecules(ObjectKind):
         drawing = self.media(shown, Look(raster=True))
         return ShownObject(text=shown.content, picture=Picture(drawing.media_type, drawing.body))
 
-    def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media:
+    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media:
         """Return a drawing, oriented as the molecule that it is seen beside."""
         if look.raster:
             return Media(sampler.molecule_png(shown.content), "image/png")
-        return Media(_drawing(shown.content, beside.content if beside else None, look).encode(), "image/svg+xml")
+        return Media(_drawing(shown.content, other.content if other else None, look).encode(), "image/svg+xml")
 
 
-def _drawing(smiles: str, beside: str | None, look: Look) -> str:
-    if beside is None:
+def _drawing(smiles: str, other: str | None, look: Look) -> str:
+    if other is None:
         return sampler.draw_molecule(smiles, dark=look.dark)
     # Taken in one order, so that both halves of a pair find the drawing that the first of them has made.
-    first, second = sorted((smiles, beside))
+    first, second = sorted((smiles, other))
     with _drawing_a_pair:
         return _pair(first, second, look.marked, look.dark)[smiles != first]
 

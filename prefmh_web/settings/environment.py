@@ -131,8 +131,8 @@ def address_of_a_site(url: str) -> str:
         ValueError: it has a path or a name, or is none; the message follows the name of what holds it.
     """
     parts = _split(url)
-    beside = parts.path.strip("/") or parts.query or parts.fragment
-    if parts.scheme not in ("http", "https") or beside or not _HOST_AND_PORT.fullmatch(parts.netloc):
+    rest = parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme not in ("http", "https") or rest or not _HOST_AND_PORT.fullmatch(parts.netloc):
         raise ValueError("must be an address such as https://prefmh.example, with nothing behind the host and port")
     return f"{parts.scheme}://{parts.netloc}"
 

@@ -104,7 +104,7 @@ def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = N
         return ""
     others = Campaign.objects.filter(owner=owner, seed=seed).exclude(status=Campaign.Status.DELETING)
     # Of a seed that was drawn and is hidden not even a guess is confirmed.
-    is_known = Q(config_data__seed=seed) | Q(status=Campaign.Status.FINISHED) | Q(seed_told_at__isnull=False)
+    is_known = Q(config_data__seed=seed) | Q(status=Campaign.Status.FINISHED) | Q(seed_revealed_at__isnull=False)
     others = others.filter(is_known)
     found = (others.exclude(pk=campaign.pk) if campaign else others).order_by("pk").first()
     if found is None:

@@ -205,7 +205,7 @@ def _stored_as(uploaded: UploadedFile) -> str:
 @contextmanager
 def opened(
     file: BinaryIO,
-    beside: PurePath | None = None,
+    neighbour: PurePath | None = None,
     tell: Tell | None = None,
     owner: User | None = None,
     kept: CampaignConfig | None = None,
@@ -214,7 +214,7 @@ def opened(
 
     Args:
         file: `campaign.yaml`, or a ZIP with it.
-        beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
+        neighbour: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
         tell, owner: as `config_in` has them.
         kept: what its campaign has now: the same file need not be sent again. See `config_in`, too.
 
@@ -232,18 +232,18 @@ def opened(
             if kept and config.file is not None and config.file == kept.file:
                 yield config, None
                 return
-            _keep_neighbour(config, copy, beside)
+            _keep_neighbour(config, copy, neighbour)
         copy.seek(0)
         yield config, None if config.file is None else copy
 
 
-def _keep_neighbour(config: CampaignConfig, kept: IO[bytes], beside: PurePath | None) -> None:
+def _keep_neighbour(config: CampaignConfig, kept: IO[bytes], neighbour: PurePath | None) -> None:
     if config.file is None:
         return
-    if beside is None:
+    if neighbour is None:
         raise refused(f"is not here: send a ZIP with {NAME} and “{config.file.name}”", "file")
     try:
-        with open(beside / config.file.name, "rb") as source:
+        with open(neighbour / config.file.name, "rb") as source:
             _keep(source, kept, config.file)
     except OSError as error:
         message = f"“{config.file.name}” cannot be read beside {NAME} ({error.strerror}); put it there, or use a ZIP"

@@ -87,9 +87,9 @@ class OfTarget:
         return None if self.found is None or math.isnan(self.found.r_hat) else self.found.r_hat
 
     @property
-    def r_hat_told(self) -> str:
+    def r_hat_text(self) -> str:
         """The same in words; empty where there is none."""
-        return told(self.r_hat)
+        return written(self.r_hat)
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class Grouped:
         return max((each.r_hat for each in self.targets if each.r_hat is not None), default=None)
 
     @property
-    def r_hat_told(self) -> str:
+    def r_hat_text(self) -> str:
         """The same in words; empty where there is none."""
-        return told(self.r_hat)
+        return written(self.r_hat)
 
     @property
     def bulk_ess(self) -> float:
@@ -134,7 +134,7 @@ class Grouped:
         return words if len(self.targets) == 1 else f"{words}, the worst of {len(self.targets):,} prompts"
 
 
-def told(r_hat: float | None) -> str:
+def written(r_hat: float | None) -> str:
     """Return an R-hat in words, as every page and report writes it; empty where there is none."""
     if r_hat is None:
         return ""

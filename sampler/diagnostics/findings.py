@@ -108,10 +108,10 @@ class Answer:
         """Return what was asked about a target's objects."""
         return [each for each in self.questions if each.target == target]
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return all of it as JSON can say it; its rows by the columns of results.csv."""
         rows = [RESULTS.values(row) for row in islice(self.rows(), 1, None)]
-        return {**self.verdict.told(), "draws": self.draws, "length_changes": self.extended, "rows": rows}
+        return {**self.verdict.as_json(), "draws": self.draws, "length_changes": self.extended, "rows": rows}
 
     def rows(self) -> Iterator[list[Cell]]:
         """Yield results.csv, its header first: a row for each target, question and object."""

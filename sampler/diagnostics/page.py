@@ -162,7 +162,7 @@ def _convergence(findings: Findings) -> Iterator[Element]:
         rows.append(
             [
                 name,
-                found.r_hat_told or "needs two chains",
+                found.r_hat_text or "needs two chains",
                 f"{found.bulk_ess:,.0f}",
                 f"{found.tail_ess:,.0f}",
                 found.basis,

@@ -130,7 +130,7 @@ def _converged(column: Column, prompts: dict[str, str]) -> str:
     if not found.measured:
         return f"cannot be measured; {found.targets[0].problem}"
     several = " of one prompt" if len(found.targets) > 1 else ""
-    r_hat = found.r_hat_told or f"needs two chains{several}"
+    r_hat = found.r_hat_text or f"needs two chains{several}"
     sizes = f"effective sample size {found.bulk_ess:.0f} (bulk), {found.tail_ess:.0f} (tail)"
     return f"R-hat {r_hat}, {sizes}, from {found.basis}"
 

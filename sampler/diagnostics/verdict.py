@@ -202,7 +202,7 @@ class Verdict:
     judged_by: tuple[str, ...] = ()
     more_votes: tuple[int, int] | None = None
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return it as JSON can say it; an R-hat that is infinite is none there."""
         r_hat = self.r_hat if self.r_hat is None or math.isfinite(self.r_hat) else None
         said = {"verdict": self.is_that, "because": self.because, "advice": self.advice}

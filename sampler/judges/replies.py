@@ -227,7 +227,7 @@ class NoDistributionError(ValueError):
 _MOST_SUM = 1.001
 _MOST_GAP = 1e-3
 # OpenAI and vLLM write -9999 for a token whose probability they do not tell, llama.cpp the least number there is.
-_UNTOLD = -9999.0
+_UNREPORTED = -9999.0
 # More than any vocabulary has.
 _MOST_TOKENS = 500_000
 # Of the labels together, where the reply was confined to them.
@@ -272,7 +272,7 @@ def _log_probability(token: str, value: object) -> float:
     # A bool is an int, and a whole number may be too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 1e-6:
         raise NoDistributionError(f"{shown(value)} for {shown(token)} is no log-probability")
-    return -math.inf if value <= _UNTOLD else float(value)
+    return -math.inf if value <= _UNREPORTED else float(value)
 
 
 def _without_repeats(values: Sequence[float]) -> list[float]:

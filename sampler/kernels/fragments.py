@@ -270,7 +270,8 @@ def write_pilot(
     )
     frozen = MoleculeDistribution(tuple(round(float(weight), 3) for weight in weights))
     header = (
-        f"# log-weights of p0 per number of heavy atoms, found by `python -m sampler pilot --steps {steps} --seed {seed}`\n"
+        "# log-weights of p0 per number of heavy atoms, found by "
+        f"`python -m sampler pilot --steps {steps} --seed {seed}`\n"
         f"# on {fragments.name if fragments else 'the default vocabulary'} ({len(vocabulary)} fragments)\n"
         "# heavy atoms, tab, log-weight"
     )

@@ -42,10 +42,10 @@ class Commitment:
     """What a record says of its seed.
 
     Args:
-        digest: the hash that was told at the start.
+        digest: the hash that was published at the start.
         salt: the random bits; empty until the end.
         was_typed: False where the start drew the seed.
-        is_open: False until the end, when the seed is told.
+        is_open: False until the end, when the seed is revealed.
     """
 
     digest: str
@@ -55,7 +55,7 @@ class Commitment:
 
 
 def hash_of_seed(seed: int, salt: str) -> str:
-    """Return the hash that is told of a seed and its salt, hexadecimal."""
+    """Return the hash that is published of a seed and its salt, hexadecimal."""
     return hashlib.sha256(f"{seed} {salt}".encode()).hexdigest()
 
 
@@ -99,7 +99,7 @@ def compare_commitment(config: ChainConfig, commitment: Commitment | None) -> It
         return
     if not (commitment.is_open and commitment.salt):
         missing = SALT if commitment.is_open else SEED
-        yield of_file(tables.CONFIG, missing, "none", f"one: {SEED} and {SALT} are told together")
+        yield of_file(tables.CONFIG, missing, "none", f"one: {SEED} and {SALT} are revealed together")
     elif (found := hash_of_seed(config.seed, commitment.salt)) != commitment.digest:
         yield of_file(tables.CONFIG, HASH, commitment.digest, f"{found}, the hash of its seed and salt")
 

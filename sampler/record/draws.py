@@ -9,9 +9,9 @@ so that numbers need no counter, are the same whichever process writes them, and
 equal to the current state keeps the number the state has.
 
 Draws come from the seed; texts that only the campaign's model can write are taken as recorded, but how much of the text
-before it a move kept is drawn again. While the seed is not told, starts, proposals, base ratios and uniforms are taken
-as recorded. What the votes make of them can be checked all the same. The uniform of a step that is still open is not in
-the record; in its place stands one under which the votes leave the step open, if there is one.
+before it a move kept is drawn again. While the seed is not revealed, starts, proposals, base ratios and uniforms are
+taken as recorded. What the votes make of them can be checked all the same. The uniform of a step that is still open is
+not in the record; in its place stands one under which the votes leave the step open, if there is one.
 
 tuning.json says what a warm-up has counted and chosen. The application writes with `tuned` and `ended_early` what a
 replay compares by `chosen_in`.
@@ -231,7 +231,7 @@ class Parsed:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether the seed is not told yet: nothing that was drawn from it can be drawn again."""
+        """Whether the seed is not revealed yet: nothing that was drawn from it can be drawn again."""
         return self.commitment is not None and not self.commitment.is_open
 
     @property
@@ -426,7 +426,7 @@ class Recorded(Draws):
 
 
 class Sealed(Draws):
-    """Draws as recorded, until the seed is told; whether a step can have proposed what it did shows only then."""
+    """Draws as recorded, until the seed is revealed; whether a step can have proposed what it did shows only then."""
 
     def __init__(self, parsed: Parsed, index: States) -> None:
         self._parsed, self._index, self._starts = parsed, index, parsed.starts

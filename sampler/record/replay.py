@@ -283,7 +283,7 @@ class Replay:
 
     @property
     def is_sealed(self) -> bool:
-        """True while the seed is not told: starts, proposals, base ratios and uniforms are taken as recorded."""
+        """True while the seed is not revealed: starts, proposals, base ratios and uniforms are taken as recorded."""
         return self.commitment is not None and not self.commitment.is_open
 
 

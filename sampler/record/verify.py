@@ -163,8 +163,8 @@ def _draws(replay: Replay) -> Iterator[str]:
     commitment = replay.commitment
     if replay.is_sealed and commitment is not None:
         yield (
-            f"The seed is not told yet; its hash is {commitment.digest}. Starts, proposals, base ratios and uniforms "
-            "are taken as recorded: whether they were drawn from the seed shows once the campaign has ended."
+            f"The seed is not revealed yet; its hash is {commitment.digest}. Starts, proposals, base ratios and "
+            "uniforms are taken as recorded: whether they were drawn from the seed shows once the campaign has ended."
         )
         return
     drawn = "Starts, proposals, base ratios and uniforms"
@@ -197,13 +197,13 @@ def _claimed(about: Mapping[str, Any], names: Collection[str], replay: Replay | 
     yield "All times, and how long answers took."
     yield "That nobody who voted knew the uniforms or which object was the proposal; and people's sides at random."
     if replay is not None and replay.commitment is not None:
-        yield "That the hash of the seed was told when the campaign started, and that the site kept the seed."
+        yield "That the hash of the seed was published when the campaign started, and that the site kept the seed."
         drawn = "somebody typed it." if replay.commitment.was_typed else "the site says that the start drew it."
         yield f"That the seed was not chosen for what it gives: {drawn}"
     if replay is not None and replay.is_extended:
         yield (
-            "Steps were added. If that was after the campaign had ended, its seed was told by then, and who voted "
-            f"later could know the uniforms: {tables.EVENTS.file} says when (kind seed-told)."
+            "Steps were added. If that was after the campaign had ended, its seed was revealed by then, and who voted "
+            f"later could know the uniforms: {tables.EVENTS.file} says when (kind seed-revealed)."
         )
     if replay is not None and replay.recorded_draws:
         yield "That the texts are those that the model wrote, and that the model's server drew them as it should."

@@ -13,7 +13,7 @@ from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import (
     BadReply,
     NeedsAttention,
-    NotTold,
+    NotReported,
     RateLimited,
     Refused,
     ServerError,
@@ -234,7 +234,7 @@ class TestNoDistribution:
         assert (refused.given, refused.sound) == ((), (False, False))
         # What they have cost counts.
         assert scripted.totals.tokens_in == 2 * 50
-        assert isinstance(refused.failure, NotTold)
+        assert isinstance(refused.failure, NotReported)
         assert "the reported probabilities sum to 1.56" in refused.failure.reason
         script.faults.extend([returns(chat_reply("A", logprobs=TOO_MUCH))] * 2)
         scripted.samples_plainly = True

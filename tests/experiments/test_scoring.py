@@ -59,7 +59,7 @@ def test_what_is_stored_is_not_asked_again_and_what_was_lost_is_counted(states, 
     assert "1 states have no number" in said[0]
     # The one that has no number has no row, and is not asked about again.
     assert {(row["chain"], row["step"]): row["value"] for row in evaluation.score_rows(states.run, states)} == {
-        index[3:]: 10.0 * index.chain + index.step for index in PLACES if index[3:] != (3, 1)
+        key[3:]: 10.0 * key.chain + key.step for key in KEYS if key[3:] != (3, 1)
     }
     evaluation.ask_scorers(states.run, states, lambda *_: None, said.append)
     assert (tmp_path / "log").read_text().splitlines() == asked

@@ -87,13 +87,13 @@ def test_what_is_measured_is_named_alike_and_stands_in_one_line(kind):
 @every_kind
 @pytest.mark.parametrize("query", ["", "?small", "?dark", "?marked&dark"])
 def test_a_browser_gets_the_file_or_that_there_is_none(kind, query):
-    shown, beside = EXAMPLES[kind.name]
+    shown, other = EXAMPLES[kind.name]
     request = RequestFactory().get(f"/{query}")
     if kind.media(shown, Look()) is None:
         with pytest.raises(Http404):
-            media.response(request, kind, shown, beside)
+            media.response(request, kind, shown, other)
         return
-    answer = media.response(request, kind, shown, beside)
+    answer = media.response(request, kind, shown, other)
     assert answer["Content-Type"].startswith("audio/" if kind.medium == "sound" else "image/")
     assert answer.content
 

@@ -42,7 +42,7 @@ from prefmh_web.transport import sockets
 from sampler.declared import ui_of
 
 _BUDGET, _CAPS = ("study", "budget"), "caps"
-_LONGEST_TOLD = 200
+_LONGEST_VALUE = 200
 
 
 def create(*, owner: User, config: CampaignConfig, file: File[Any] | None = None, key: str = "") -> Campaign:
@@ -96,7 +96,7 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
         locked.refresh_from_db()
         hooks.call(hooks.CHANGES, locked)
         for change in changed:
-            events.note(locked.pk, events.Kind.CONFIG_CHANGED, by, change.told())
+            events.note(locked.pk, events.Kind.CONFIG_CHANGED, by, change.as_data())
     campaign.refresh_from_db()
     sockets.notify(sockets.watchers(campaign.pk))
 
@@ -192,7 +192,7 @@ class _Change:
     new: Any
     is_hidden: bool
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """Return what the event of the change says: of a long text its hash, of what is hidden nothing."""
         values = (None, None) if self.is_hidden else (_short(self.old), _short(self.new))
         return {"path": ".".join(self.path), "old": values[0], "new": values[1]}
@@ -210,7 +210,7 @@ def _changes_between(before: BaseModel, after: BaseModel, path: tuple[str, ...] 
 
 
 def _short(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > _LONGEST_TOLD:
+    if isinstance(value, str) and len(value) > _LONGEST_VALUE:
         return f"sha256 {hashlib.sha256(value.encode()).hexdigest()[:16]}"
     return value
 

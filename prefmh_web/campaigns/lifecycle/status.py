@@ -113,7 +113,7 @@ def _begin(
         hooks.call(hooks.START_DEMANDS, campaign)
         warm_up = campaign.config.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
-        # Shown until the end, when the seed is told (`Campaign.public_config`).
+        # Shown until the end, when the seed is revealed (`Campaign.public_config`).
         campaign.seed_salt = secrets.token_hex(sampler.SALT_BYTES)
         campaign.seed_hash = sampler.hash_of_seed(seed, campaign.seed_salt)
         campaign.save(update_fields=["seed", "warm_up", "seed_hash", "seed_salt"])
@@ -246,8 +246,8 @@ def finish_now(campaign: Campaign) -> None:
 def reopen(campaign: Campaign) -> None:
     """Pause a finished campaign whose chains have become longer. Called within a transaction that has locked it."""
     if campaign.status == Campaign.Status.FINISHED:
-        # A seed that was told stays so.
-        fields = {"finished_at": None, "seed_told_at": campaign.seed_told_at or campaign.finished_at}
+        # A seed that was revealed stays so.
+        fields = {"finished_at": None, "seed_revealed_at": campaign.seed_revealed_at or campaign.finished_at}
         _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, **fields)
 
 

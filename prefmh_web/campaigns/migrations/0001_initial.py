@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('seed', models.BigIntegerField(default=prefmh_web.campaigns.models.campaign.draw_seed)),
                 ('seed_hash', models.CharField(blank=True, default='', max_length=64)),
                 ('seed_salt', models.CharField(blank=True, default='', max_length=32)),
-                ('seed_told_at', models.DateTimeField(null=True)),
+                ('seed_revealed_at', models.DateTimeField(null=True)),
                 ('paused_because', models.CharField(blank=True, default='', max_length=500)),
                 ('status', models.CharField(choices=[('draft', 'Draft'), ('running', 'Running'), ('paused', 'Paused'), ('finished', 'Finished'), ('deleting', 'Deleting')], default='draft', max_length=8)),
                 ('start_trouble', models.CharField(blank=True, max_length=500)),

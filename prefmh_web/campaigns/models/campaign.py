@@ -76,7 +76,7 @@ class Campaign(models.Model):
     # told, where a campaign was extended after its end.
     seed_hash = models.CharField(max_length=64, blank=True, default="")
     seed_salt = models.CharField(max_length=32, blank=True, default="")
-    seed_told_at = models.DateTimeField(null=True)
+    seed_revealed_at = models.DateTimeField(null=True)
     # Why it is paused, or about to be, where that was no decision of a researcher's.
     paused_because = models.CharField(max_length=500, blank=True, default="")
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
@@ -148,7 +148,7 @@ class Campaign(models.Model):
     @property
     def hides_seed(self) -> bool:
         """True while nobody may see the seed: from the start of a campaign to its end."""
-        return bool(self.seed_hash) and self.status != self.Status.FINISHED and self.seed_told_at is None
+        return bool(self.seed_hash) and self.status != self.Status.FINISHED and self.seed_revealed_at is None
 
     @property
     def is_seed_typed(self) -> bool:
@@ -158,7 +158,7 @@ class Campaign(models.Model):
     @property
     def public_config(self) -> dict[str, Any]:
         """The configuration as others may see it, in plain data: see `prefmh_web.config.public`. Its seed has its hash
-        in its place until it is told; of a draft it is left out.
+        in its place until it is revealed; of a draft it is left out.
         """
         config = configs.public(self.config, is_over=self.status == self.Status.FINISHED)
         if self.is_draft:

@@ -27,7 +27,7 @@ import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.events import told
+from prefmh_web.campaigns.events import public
 from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Event, Rating, Score, State, Vote, numbers_in
 from prefmh_web.campaigns.objects import scores_of
 from sampler import tables
@@ -392,8 +392,8 @@ def events(snapshot: Snapshot) -> Iterator[Row]:
 def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
     campaign = snapshot.campaign
     yield started_at, "started", None, {"seed_hash": campaign.seed_hash}
-    if told_at := campaign.seed_told_at or campaign.finished_at:
-        yield told_at, "seed-told", None, {}
+    if revealed_at := campaign.seed_revealed_at or campaign.finished_at:
+        yield revealed_at, "seed-revealed", None, {}
     yield from _of_links(campaign, started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
@@ -404,7 +404,7 @@ def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
     found = Event.objects.filter(campaign=campaign)
     for at, kind, voter, data in found.values_list("at", "kind", "voter", "data"):
         if _had_happened(snapshot, kind, data):
-            yield at, kind, voter, told(kind, data) | {"by": data.get("by")}
+            yield at, kind, voter, public(kind, data) | {"by": data.get("by")}
 
 
 def _had_happened(snapshot: Snapshot, kind: str, data: dict[str, Any]) -> bool:

@@ -238,9 +238,9 @@ def picture(request: SignedInRequest, campaign: access.SeenCampaign, chain: int,
         raise Http404("A step has a current object and a proposal.")
     comparison = _found(campaign, chain, step)
     pair = objects.stored(comparison.current), objects.stored(comparison.proposal)
-    wanted, beside = pair if shown == "current" else pair[::-1]
+    wanted, other = pair if shown == "current" else pair[::-1]
     look = replace(media.look_of(request), marked=True)
-    return media.response(request, campaign.object_kind, wanted, beside, look)
+    return media.response(request, campaign.object_kind, wanted, other, look)
 
 
 def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:

@@ -286,8 +286,8 @@ def preview_picture(request: HttpRequest, signed: str) -> HttpResponse:
     except BadSignature as error:
         raise Http404("There is no such picture.") from error
     kind = OBJECT_KINDS[found.kind]
-    beside = StoredObject(found.beside) if found.beside else None
-    return media.response(request, kind, found.stored, beside)
+    other = StoredObject(found.other) if found.other else None
+    return media.response(request, kind, found.stored, other)
 
 
 _PAIRS = 6

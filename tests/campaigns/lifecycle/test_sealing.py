@@ -154,7 +154,7 @@ def test_a_running_record_has_the_hash_and_its_verdicts_are_checked(running, tmp
     assert "Draws wait for the seed" in capsys.readouterr().out
     found = sampler.verify(path)
     assert found.differs == ()
-    assert any("The seed is not told yet" in each for each in found.proven)
+    assert any("The seed is not revealed yet" in each for each in found.proven)
 
 
 def flip_verdict(rows):
@@ -185,7 +185,7 @@ def test_the_end_tells_the_seed_who_chose_it_and_that_it_is_the_one_of_the_hash(
     assert config["seed_was_typed"] is ended.is_seed_typed
     said = "somebody typed it" if ended.is_seed_typed else "the start drew it"
     assert any(said in each for each in found.claimed)
-    assert [row["kind"] for row in table(path, "events.csv")] == ["started", "seed-told"]
+    assert [row["kind"] for row in table(path, "events.csv")] == ["started", "seed-revealed"]
     page = browsers[0].get(reverse("console:record", args=[ended.pk])).content.decode()
     assert all(each in page for each in (ended.seed_hash, str(ended.seed), ended.seed_salt))
 
