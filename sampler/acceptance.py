@@ -11,7 +11,7 @@ A factor lies between 1 / N and N, so that the product of many leaves the range 
 added instead, and their sum is rounded once: that is monotone in every K_i too.
 
 The acceptance averaged over K_i ~ Binomial(N_i, p_i). A few small judges: one term for each of the prod_i (N_i + 1)
-tallies. Otherwise judge after judge, smallest budget first: all tallies whose factors have the same product, a rational
+tallies. Otherwise judge after judge, fewest votes first: all tallies whose factors have the same product, a rational
 number, are one outcome, whose chance is the sum of theirs. 150 judges with N = 1 have two outcomes, not 2^150.
 """
 
@@ -46,14 +46,14 @@ class Verdict(enum.Enum):
 
 
 def acceptance_probability(
-    log_r0: npt.ArrayLike, votes_for: npt.ArrayLike, budgets: npt.ArrayLike
+    log_r0: npt.ArrayLike, votes_for: npt.ArrayLike, max_votes: npt.ArrayLike
 ) -> FloatArray | np.float64:
     """Return min(1, r0 * prod_i K_i / (N_i - K_i + 1)), equation 12 of the paper with one N per judge.
 
     Args:
         log_r0: log base ratio, shape (...).
         votes_for: K_i, integers, shape (..., m).
-        budgets: N_i, integers, shape (..., m).
+        max_votes: N_i, integers, shape (..., m).
 
     Returns:
         The acceptance probability, shape (...).
@@ -63,13 +63,13 @@ def acceptance_probability(
             names it.
     """
     ratio = _log_ratio(log_r0)
-    limits = _budgets(budgets)
-    votes = _counts("votes_for", votes_for, limits, "budgets")
+    limits = _max_votes(max_votes)
+    votes = _counts("votes_for", votes_for, limits, "max_votes")
     return accepted(ratio, votes, limits)[()]
 
 
 def marginal_acceptance(
-    log_r0: npt.ArrayLike, preference: npt.ArrayLike, budgets: npt.ArrayLike
+    log_r0: npt.ArrayLike, preference: npt.ArrayLike, max_votes: npt.ArrayLike
 ) -> FloatArray | np.float64:
     """Return the acceptance probability averaged over K_i ~ Binomial(N_i, p_i), the paper's alpha-bar.
 
@@ -79,14 +79,14 @@ def marginal_acceptance(
     Args:
         log_r0: log base ratio, shape (...).
         preference: p_i, each judge's probability to prefer the proposal, shape (..., m).
-        budgets: N_i, integers, shape (m,).
+        max_votes: N_i, integers, shape (m,).
 
     Raises:
-        ValueError: an argument is not what it says above, or the budgets leave too many values to sum over; the
+        ValueError: an argument is not what it says above, or max_votes leavess too many values to sum over; the
             message names it.
     """
     ratio = _log_ratio(log_r0)
-    limits = _vector("budgets", _budgets(budgets))
+    limits = _vector("max_votes", _max_votes(max_votes))
     return mean_acceptance(ratio, judges_last(preference, limits.tolist()), limits)[()]
 
 
@@ -95,7 +95,7 @@ def verdict(
     uniform: float,
     votes_for: npt.ArrayLike,
     votes_cast: npt.ArrayLike,
-    budgets: npt.ArrayLike,
+    max_votes: npt.ArrayLike,
 ) -> Verdict:
     """Return what is settled already, whatever the missing votes will say.
 
@@ -107,12 +107,12 @@ def verdict(
         uniform: U, drawn from [0, 1) before the first vote.
         votes_for: K_i so far, integers, shape (m,).
         votes_cast: n_i so far, integers, shape (m,).
-        budgets: N_i, integers, shape (m,).
+        max_votes: N_i, integers, shape (m,).
 
     Raises:
         ValueError: an argument is not what it says above; the message names it.
     """
-    votes, missing, limits = _tally(votes_for, votes_cast, budgets)
+    votes, missing, limits = _tally(votes_for, votes_cast, max_votes)
     accepts = _accepting(log_r0, uniform, limits)
     if accepts(votes):
         return Verdict.ACCEPT
@@ -125,7 +125,7 @@ def askable(
     votes_for: npt.ArrayLike,
     votes_cast: npt.ArrayLike,
     promised: npt.ArrayLike,
-    budgets: npt.ArrayLike,
+    max_votes: npt.ArrayLike,
 ) -> tuple[bool, ...]:
     """Say, for each judge, whether one more vote may be asked for without any vote ever coming too late.
 
@@ -139,9 +139,9 @@ def askable(
         promised: votes asked for and not yet cast, integers, shape (m,).
 
     Raises:
-        ValueError: as `verdict`; also when votes_cast + promised exceeds budgets.
+        ValueError: as `verdict`; also when votes_cast + promised exceeds max_votes.
     """
-    votes, missing, limits = _tally(votes_for, votes_cast, budgets)
+    votes, missing, limits = _tally(votes_for, votes_cast, max_votes)
     out = _whole("promised", promised, missing, "the votes still to cast")
     accepts, best = _accepting(log_r0, uniform, limits), list(map(add, votes, missing))
 
@@ -157,10 +157,14 @@ def askable(
     )
 
 
-def _tally(votes_for: object, votes_cast: object, budgets: object) -> tuple[Counts, Counts, Counts]:
+def _tally(votes_for: object, votes_cast: object, max_votes: object) -> tuple[Counts, Counts, Counts]:
     """Return K_i, N_i - n_i and N_i, once they are what they should be."""
-    limits = budgets if _are_whole(budgets) and min(budgets) >= 1 else _vector("budgets", _budgets(budgets)).tolist()
-    cast = _whole("votes_cast", votes_cast, limits, "budgets")
+    limits = (
+        max_votes
+        if _are_whole(max_votes) and min(max_votes) >= 1
+        else _vector("max_votes", _max_votes(max_votes)).tolist()
+    )
+    cast = _whole("votes_cast", votes_cast, limits, "max_votes")
     return _whole("votes_for", votes_for, cast, "votes_cast"), list(map(sub, limits, cast)), limits
 
 
@@ -214,12 +218,12 @@ def _integers(name: str, values: Any) -> IntArray:
     return array.astype(np.int64)
 
 
-def _budgets(budgets: Any) -> IntArray:
-    limits = _integers("budgets", budgets)
+def _max_votes(max_votes: Any) -> IntArray:
+    limits = _integers("max_votes", max_votes)
     if limits.shape[-1] < 1:
-        raise ValueError("budgets must name at least one judge")
+        raise ValueError("max_votes must name at least one judge")
     if np.any(limits < 1):
-        raise ValueError("budgets must be at least 1")
+        raise ValueError("max_votes must be at least 1")
     return limits
 
 
@@ -253,7 +257,7 @@ def accepted(ratio: FloatArray, votes: IntArray, limits: IntArray) -> FloatArray
         ratio: log r0, shape (...).
         votes, limits: K_i and N_i, shape (..., m).
     """
-    # One path for all tallies of the same budgets: the rule must be monotone from one tally to the next.
+    # One path for all tallies of the same max_votes: the rule must be monotone from one tally to the next.
     if _is_plain(limits.shape[-1], int(limits.max(initial=1))):
         return _accepted_plainly(ratio, np.asarray(np.prod(votes / (limits - votes + 1), axis=-1)))
     with np.errstate(divide="ignore", under="ignore"):
@@ -279,62 +283,62 @@ def _accepted_plainly(ratio: FloatArray, factor: FloatArray) -> FloatArray:
 PLAIN_VOTES: Final = 500
 
 
-def distribution_of_tallies(chance: FloatArray, budgets: Sequence[int]) -> Callable[[Sequence[int]], FloatArray]:
+def distribution_of_tallies(chance: FloatArray, max_votes: Sequence[int]) -> Callable[[Sequence[int]], FloatArray]:
     """Return the function of a tally K, length m, that gives prod_i P(K_i), shape (...).
 
     Args:
         chance: p_i in [0, 1], shape (..., m).
-        budgets: N_i, length m.
+        max_votes: N_i, length m.
     """
-    if sum(budgets) <= PLAIN_VOTES:
-        limits = np.array(budgets)
+    if sum(max_votes) <= PLAIN_VOTES:
+        limits = np.array(max_votes)
 
         def as_written(votes: Sequence[int]) -> FloatArray:
-            ways = math.prod(math.comb(int(n), int(k)) for n, k in zip(budgets, votes, strict=True))
+            ways = math.prod(math.comb(int(n), int(k)) for n, k in zip(max_votes, votes, strict=True))
             counts = np.array(votes, dtype=np.int64)
             return np.asarray(ways * np.prod(chance**counts * (1 - chance) ** (limits - counts), axis=-1))
 
         return as_written
-    tables = [binomial_distribution(np.arange(n + 1), n, chance[..., i, None]) for i, n in enumerate(budgets)]
+    tables = [binomial_distribution(np.arange(n + 1), n, chance[..., i, None]) for i, n in enumerate(max_votes)]
     return lambda votes: np.asarray(math.prod(table[..., k] for table, k in zip(tables, votes, strict=True)))
 
 
-def binomial_distribution(votes: npt.ArrayLike, budget: int, chance: npt.ArrayLike) -> FloatArray:
+def binomial_distribution(votes: npt.ArrayLike, limit: int, chance: npt.ArrayLike) -> FloatArray:
     """Return P(K) for one judge; `votes` (0 to N) and `chance` broadcast."""
     # Not with the module: it takes a second, and few come here.
     from scipy.stats import binom
 
-    return np.asarray(binom.pmf(votes, budget, chance))
+    return np.asarray(binom.pmf(votes, limit, chance))
 
 
-def judges_last(preference: npt.ArrayLike, budgets: Sequence[int]) -> FloatArray:
-    """Return `preference` as an array whose last axis has one entry for each budget.
+def judges_last(preference: npt.ArrayLike, max_votes: Sequence[int]) -> FloatArray:
+    """Return `preference` as an array whose last axis has one entry for each judge.
 
     Raises:
         ValueError: it has another length, or an entry outside [0, 1].
     """
     chance = np.atleast_1d(np.asarray(preference, dtype=np.float64))
-    if chance.shape[-1] != len(budgets):
-        raise ValueError(f"preference has {chance.shape[-1]} judges, budgets has {len(budgets)}")
+    if chance.shape[-1] != len(max_votes):
+        raise ValueError(f"preference has {chance.shape[-1]} judges, max_votes has {len(max_votes)}")
     if not np.all((chance >= 0) & (chance <= 1)):
         raise ValueError("preference must lie in [0, 1]")
     return chance
 
 
 def average_over_votes(
-    acceptance: Callable[[IntArray], FloatArray | np.float64], preference: npt.ArrayLike, budgets: tuple[int, ...]
+    acceptance: Callable[[IntArray], FloatArray | np.float64], preference: npt.ArrayLike, max_votes: tuple[int, ...]
 ) -> FloatArray:
     """Return the sum over all tallies K of prod_i C(N_i, K_i) p_i^K_i (1 - p_i)^(N_i - K_i) times acceptance(K).
 
     Args:
         acceptance: takes one tally, shape (m,); returns shape (...).
         preference: p_i, shape (..., m).
-        budgets: N_i, length m.
+        max_votes: N_i, length m.
     """
-    chance = judges_last(preference, budgets)
-    distribution = distribution_of_tallies(chance, budgets)
+    chance = judges_last(preference, max_votes)
+    distribution = distribution_of_tallies(chance, max_votes)
     mean: FloatArray = np.zeros(chance.shape[:-1])
-    for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
+    for tally in itertools.product(*(range(limit + 1) for limit in max_votes)):
         mean = mean + distribution(tally) * acceptance(np.array(tally, dtype=np.int64))
     return mean
 
@@ -355,12 +359,12 @@ def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) ->
     Raises:
         ValueError: the judges have too many different outcomes together.
     """
-    budgets = tuple(int(limit) for limit in limits)
-    if sum(budgets) <= PLAIN_VOTES and math.prod(budget + 1 for budget in budgets) <= _MOST_TERMS:
-        return average_over_votes(lambda votes: accepted(ratio, votes, limits), chances, budgets)
+    max_votes = tuple(int(limit) for limit in limits)
+    if sum(max_votes) <= PLAIN_VOTES and math.prod(limit + 1 for limit in max_votes) <= _MOST_TERMS:
+        return average_over_votes(lambda votes: accepted(ratio, votes, limits), chances, max_votes)
     outcomes = {Fraction(1): np.ones(chances.shape[:-1])}
-    for judge in sorted(range(len(budgets)), key=budgets.__getitem__):
-        outcomes = _joined(outcomes, budgets[judge], chances[..., judge])
+    for judge in sorted(range(len(max_votes)), key=max_votes.__getitem__):
+        outcomes = _joined(outcomes, max_votes[judge], chances[..., judge])
     mean: FloatArray = np.zeros(np.broadcast_shapes(ratio.shape, chances.shape[:-1]))
     for value, chance in outcomes.items():
         scale = ratio + (math.log(value.numerator) - math.log(value.denominator))
@@ -368,13 +372,13 @@ def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) ->
     return mean
 
 
-def _joined(outcomes: dict[Fraction, FloatArray], budget: int, chance: FloatArray) -> dict[Fraction, FloatArray]:
+def _joined(outcomes: dict[Fraction, FloatArray], limit: int, chance: FloatArray) -> dict[Fraction, FloatArray]:
     """Return the outcomes with one more judge. K = 0 is left out: its acceptance is 0."""
     found: dict[Fraction, FloatArray] = {}
-    distribution = binomial_distribution(np.arange(1, budget + 1), budget, chance[..., None])
-    for (value, so_far), votes in itertools.product(outcomes.items(), range(1, budget + 1)):
-        product = value * Fraction(votes, budget - votes + 1)
+    distribution = binomial_distribution(np.arange(1, limit + 1), limit, chance[..., None])
+    for (value, so_far), votes in itertools.product(outcomes.items(), range(1, limit + 1)):
+        product = value * Fraction(votes, limit - votes + 1)
         found[product] = found.get(product, 0.0) + so_far * distribution[..., votes - 1]
         if len(found) * max(1, chance.size) > _MOST_OUTCOMES:
-            raise ValueError("budgets leave too many different outcomes to average over")
+            raise ValueError("max_votes leaves too many different outcomes to average over")
     return found

@@ -17,7 +17,7 @@ What makes the chain exact is spread over these three in one place each:
   U, so a step once opened is always finished under the same threshold.
 * U is drawn before the first vote. The verdict is monotone in every tally, so votes may stop as soon as the
   bounds of `acceptance.verdict` agree, and judges may be asked in any order.
-* The budgets N_i come from the plan, never from a state.
+* The numbers of votes N_i come from the plan, never from a state.
 * A proposal equal to the current state needs no vote: both outcomes leave x where it is. It counts as accepted.
 
 Random streams are functions of (seed, chain, step, purpose). No generator's state is stored anywhere: a process that
@@ -158,12 +158,12 @@ class FirstSteps(Generic[State]):
 
 @dataclass(frozen=True)
 class Plan(Generic[State]):
-    """What the sampler needs of a config: where chains start, how they move, and each judge's budget N_i."""
+    """What the sampler needs of a config: where chains start, how they move, and each judge's N_i."""
 
     seed: int
     space: StartingSpace[State]
     kernel: Kernel[State]
-    budgets: tuple[int, ...]
+    max_votes: tuple[int, ...]
     first: FirstSteps[State] | None = None
 
     def kernel_at(self, step: int) -> Kernel[State]:
@@ -197,7 +197,7 @@ class Comparison(Generic[State]):
     proposal: State
     log_r0: float
     uniform: float
-    budgets: tuple[int, ...]
+    max_votes: tuple[int, ...]
 
     @property
     def is_identity(self) -> bool:
@@ -254,7 +254,7 @@ def ask(plan: Plan[State], position: Position[State]) -> Comparison[State]:
 def _compare(plan: Plan[State], position: Position[State], proposal: Proposal[State]) -> Comparison[State]:
     step = position.step + 1
     uniform = float(stream(plan.seed, position.chain, step, Purpose.UNIFORM).random())
-    return Comparison(position.chain, step, position.state, proposal.state, proposal.log_r0, uniform, plan.budgets)
+    return Comparison(position.chain, step, position.state, proposal.state, proposal.log_r0, uniform, plan.max_votes)
 
 
 def given(plan: Plan[State], proposal: Proposal[State]) -> Plan[State]:
@@ -316,10 +316,10 @@ def tell(comparison: Comparison[State], tally: Tally) -> Verdict:
     """Return the verdict the tally settles, or UNDECIDED.
 
     Raises:
-        ValueError: the tally does not fit the comparison's budgets; see `acceptance.verdict`.
+        ValueError: the tally does not fit the comparison's max_votes; see `acceptance.verdict`.
     """
     settled = acceptance.verdict(
-        comparison.log_r0, comparison.uniform, tally.votes_for, tally.votes_cast, comparison.budgets
+        comparison.log_r0, comparison.uniform, tally.votes_for, tally.votes_cast, comparison.max_votes
     )
     return Verdict.ACCEPT if comparison.is_identity else settled
 
@@ -369,8 +369,8 @@ def simulate(
     Raises:
         ValueError: the plan has another number of judges.
     """
-    if len(judges) != len(plan.budgets):
-        raise ValueError(f"judges must be {len(plan.budgets)}, one for each budget, not {len(judges)}")
+    if len(judges) != len(plan.max_votes):
+        raise ValueError(f"judges must be {len(plan.max_votes)}, one for each of max_votes, not {len(judges)}")
     position = begin(plan, chain)
     yield position
     for _ in range(steps):
@@ -378,7 +378,7 @@ def simulate(
         rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
         tally = Tally.empty(len(judges))
         while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED:
-            judge = next(i for i, budget in enumerate(plan.budgets) if tally.votes_cast[i] < budget)
+            judge = next(i for i, limit in enumerate(plan.max_votes) if tally.votes_cast[i] < limit)
             tally = tally.add(judge, judges[judge].vote(rng, comparison.current, comparison.proposal))
         position = advance(position, comparison, verdict)
         yield position

@@ -231,7 +231,7 @@ class ChainConfig(Sparse):
         return frozenset(part.kind for part in self.components)
 
     @property
-    def budgets(self) -> tuple[int, ...]:
+    def max_votes(self) -> tuple[int, ...]:
         """N_i of each judge, in order."""
         return tuple(judge.votes for judge in self.judges)
 
@@ -257,9 +257,9 @@ class ChainConfig(Sparse):
     def plan_on(self, space: Any, walk_length: int | None = None) -> Plan[Any]:
         """Return the plan on a space that is built already; see `build`."""
         if not isinstance(self.kernel, WalkConfig) or self.kernel.warm_up is None:
-            return Plan(self.seed, space, self.kernel.build(space), self.budgets)
+            return Plan(self.seed, space, self.kernel.build(space), self.max_votes)
         after = self.kernel.after_warm_up(space, walk_length)
-        return Plan(self.seed, space, after, self.budgets, self.kernel.first_steps(space))
+        return Plan(self.seed, space, after, self.max_votes, self.kernel.first_steps(space))
 
     def _space(self, catalog: Catalog | None, model: LanguageModel | None) -> Any:
         if (catalog is not None) != isinstance(self.space, CatalogConfig):

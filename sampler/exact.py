@@ -29,7 +29,7 @@ from scipy.special import expit
 
 from sampler.acceptance import IntArray, acceptance_probability, average_over_votes, judges_last
 from sampler.rules.base import JudgeRule
-from sampler.rules.n_vote import NVote, checked_budgets
+from sampler.rules.n_vote import NVote, checked_max_votes
 
 Matrix = npt.NDArray[np.float64]
 
@@ -137,7 +137,7 @@ def autocorrelation_time(transitions: Matrix, distribution: Matrix, function: np
     return np.asarray(asymptotic / variance)[()]
 
 
-def mean_votes(log_r0: npt.ArrayLike, preference: npt.ArrayLike, budgets: Sequence[int]) -> Matrix:
+def mean_votes(log_r0: npt.ArrayLike, preference: npt.ArrayLike, max_votes: Sequence[int]) -> Matrix:
     """Return the mean number of votes until the verdict, averaged over U, if one judge is asked after another.
 
     After n votes, k of them for x', the verdict is open with probability A(k + N - n) - A(k) over U, where A is the
@@ -147,21 +147,21 @@ def mean_votes(log_r0: npt.ArrayLike, preference: npt.ArrayLike, budgets: Sequen
     Args:
         log_r0: shape (...).
         preference: p_i, shape (..., m).
-        budgets: N_i, length m.
+        max_votes: N_i, length m.
 
     Returns:
         Shape (...).
 
     Raises:
-        ValueError: a budget is not a whole number of at least 1, or a preference does not lie in [0, 1].
+        ValueError: max_votes holds no whole number of at least 1, or a preference does not lie in [0, 1].
     """
-    limits = checked_budgets(tuple(budgets))
+    limits = checked_max_votes(tuple(max_votes))
     chances = judges_last(preference, limits)
     acceptance = _full_acceptance(log_r0, limits)
     total: Matrix = np.zeros(chances.shape[:-1])
     cast = [0] * len(limits)
-    for judge, budget in enumerate(limits):
-        for _ in range(budget):
+    for judge, limit in enumerate(limits):
+        for _ in range(limit):
             lowest = acceptance[tuple(slice(n + 1) for n in cast)]
             highest = acceptance[
                 tuple(slice(size - 1 - n, size) for size, n in zip(acceptance.shape, cast, strict=False))
@@ -171,12 +171,12 @@ def mean_votes(log_r0: npt.ArrayLike, preference: npt.ArrayLike, budgets: Sequen
     return total
 
 
-def _full_acceptance(log_r0: npt.ArrayLike, budgets: tuple[int, ...]) -> Matrix:
+def _full_acceptance(log_r0: npt.ArrayLike, max_votes: tuple[int, ...]) -> Matrix:
     """Return A(K) at [K_1, ..., K_m], shape (N_1 + 1, ..., N_m + 1); the shape of log_r0 comes after these axes."""
     ratio = np.asarray(log_r0, dtype=np.float64)
-    full = np.stack(np.meshgrid(*(np.arange(budget + 1) for budget in budgets), indexing="ij"), axis=-1)
-    full = full.reshape(*full.shape[:-1], *(1,) * ratio.ndim, len(budgets))
-    return np.asarray(acceptance_probability(ratio, full, list(budgets)))
+    full = np.stack(np.meshgrid(*(np.arange(limit + 1) for limit in max_votes), indexing="ij"), axis=-1)
+    full = full.reshape(*full.shape[:-1], *(1,) * ratio.ndim, len(max_votes))
+    return np.asarray(acceptance_probability(ratio, full, list(max_votes)))
 
 
 def _looked_up(table: Matrix) -> Callable[[IntArray], Matrix]:
@@ -203,9 +203,9 @@ def votes_per_step(
     distribution = target(log_p0, scores)
     asked = distribution[:, None] * proposals * ~np.eye(len(distribution), dtype=np.bool_)
     if not early_stopping:
-        return float(asked.sum() * sum(rule.budgets))
+        return float(asked.sum() * sum(rule.max_votes))
     ratio = log_base_ratio(log_p0, proposals) if log_r0 is None else np.asarray(log_r0, dtype=np.float64)
-    cost = mean_votes(ratio, preferences(scores), rule.budgets)
+    cost = mean_votes(ratio, preferences(scores), rule.max_votes)
     return float(np.sum(asked * cost))
 
 
@@ -281,24 +281,24 @@ class Estimate:
     money: float | None
 
 
-def step_votes(budgets: Sequence[int]) -> float | None:
-    """Return the mean number of votes of a step if voters are indifferent; None where budgets are too large.
+def step_votes(max_votes: Sequence[int]) -> float | None:
+    """Return the mean number of votes of a step if voters are indifferent; None where they are too large.
 
     Args:
-        budgets: N_i of each judge.
+        max_votes: N_i of each judge.
 
     Raises:
-        ValueError: a budget is not a whole number of at least 1.
+        ValueError: max_votes holds no whole number of at least 1.
     """
-    limits = checked_budgets(tuple(budgets))
-    work = sum(limits) * math.prod(budget + 1 for budget in limits)
+    limits = checked_max_votes(tuple(max_votes))
+    work = sum(limits) * math.prod(limit + 1 for limit in limits)
     return None if work > _MOST_WORK else _step_votes(limits)
 
 
 def estimate(
     chains: int,
     steps: int,
-    budgets: Sequence[int],
+    max_votes: Sequence[int],
     *,
     burn_in: int = 0,
     votes_each: int | None = None,
@@ -309,7 +309,7 @@ def estimate(
 
     Args:
         chains, steps, burn_in: as in the setup; `chains` at most.
-        budgets: N_i of each judge. Each of its votes on a pair is another person's, so at least max N_i people are
+        max_votes: N_i of each judge. Each of its votes on a pair is another person's, so at least max N_i people are
             needed.
         votes_each: after so many votes somebody's part is complete; None for no limit.
         full_pay: for each part that is complete; None where it is not known.
@@ -323,7 +323,7 @@ def estimate(
             raise ValueError(f"{name} must be 1 or more, not {number}")
     if not 0 < seconds_a_vote < math.inf:
         raise ValueError(f"seconds_a_vote must be more than 0, not {seconds_a_vote}")
-    limits, a_step = checked_budgets(tuple(budgets)), step_votes(budgets)
+    limits, a_step = checked_max_votes(tuple(max_votes)), step_votes(max_votes)
     most = chains * steps * sum(limits)
     votes = None if a_step is None else chains * steps * a_step
     wanted = most if votes is None else votes
@@ -339,5 +339,5 @@ def estimate(
 
 
 @lru_cache(maxsize=256)
-def _step_votes(budgets: tuple[int, ...]) -> float:
-    return float(mean_votes(0.0, np.full(len(budgets), 0.5), budgets))
+def _step_votes(max_votes: tuple[int, ...]) -> float:
+    return float(mean_votes(0.0, np.full(len(max_votes), 0.5), max_votes))

@@ -89,7 +89,7 @@ class StartedCampaign:
         return Limits.of(self.config.study)
 
     @cached_property
-    def budgets(self) -> tuple[int, ...]:
+    def max_votes(self) -> tuple[int, ...]:
         """N_i of each judge."""
         return tuple(judge.max_votes for judge in self.judges)
 
@@ -285,5 +285,5 @@ def asked_in(comparison: Comparison) -> sampler.Comparison[int]:
         comparison.proposal_id,
         comparison.log_r0,
         comparison.uniform,
-        started_campaign(comparison.chain.campaign).budgets,
+        started_campaign(comparison.chain.campaign).max_votes,
     )

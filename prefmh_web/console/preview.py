@@ -209,7 +209,7 @@ def _first_asked(plan: sampler.Plan[Any], chain: int) -> sampler.Comparison[Any]
     position, until = sampler.begin(plan, chain), time.monotonic() + _LONGEST_S
     for _ in range(_MOST_STEPS):
         drawn = sampler.ask(plan, position)
-        verdict = sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets)))
+        verdict = sampler.tell(drawn, sampler.Tally.empty(len(drawn.max_votes)))
         if verdict is sampler.Verdict.UNDECIDED and not drawn.is_identity:
             return drawn
         position = sampler.advance(position, drawn, verdict)

@@ -284,8 +284,8 @@ ENDPOINT_KEYS = _given.endpoint_keys
 LOCAL_MODELS = _given.local_models
 LOCAL_IMAGE_MODELS = _given.local_image_models
 LOCAL_DEVICE = _given.local_device
-MODEL_BUDGET_COST = _given.model_budget_cost
-MODEL_BUDGET_REQUESTS = _given.model_budget_requests
+MODEL_CAP_COST = _given.model_cap_cost
+MODEL_CAP_REQUESTS = _given.model_cap_requests
 SCORERS = _given.scorers
 SCORER_TIMEOUT_SECONDS = _given.scorer_timeout_seconds
 

@@ -33,9 +33,9 @@ Two modes, told apart by `DATABASE_URL`:
     LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
     LOCAL_IMAGE_MODELS   SDXL-Turbo and models built like it, run in the same worker: name=folder,name2=folder2
     LOCAL_DEVICE    where they run: cuda, cuda:1, cpu; default: CUDA if there is any
-    MODEL_BUDGET_COST       what all campaigns together may spend on models, in the currency of the endpoints' prices;
+    MODEL_CAP_COST       what all campaigns together may spend on models, in the currency of the endpoints' prices;
                     at that, those that ask models are paused. Default: no cap
-    MODEL_BUDGET_REQUESTS   how many requests they may make together. Default: no cap
+    MODEL_CAP_REQUESTS   how many requests they may make together. Default: no cap
     SCORERS         programs that give objects a number: name=command,name2=command2; a comma in quotation marks is the
                     command's. No shell reads them
     SCORER_TIMEOUT_SECONDS   how long one may take for an object; default 60; ten times that for the first one
@@ -296,8 +296,8 @@ class Environment(BaseSettings):
     local_models: Folders = {}
     local_image_models: Folders = {}
     local_device: str | None = None
-    model_budget_cost: Amount | None = None
-    model_budget_requests: Count | None = None
+    model_cap_cost: Amount | None = None
+    model_cap_requests: Count | None = None
     # Programs that give objects a number.
     scorers: Commands = {}
     scorer_timeout_seconds: Seconds = 60

@@ -4,7 +4,7 @@ People in the browser, one named person, or a model behind an endpoint may answe
 rule knows no difference.
 
 A panel are named people, each of whom is a judge of their own with one vote on each pair. Panelist k prefers x' to x
-with log-odds s_k(x') - s_k(x). Under the N-vote rule with several judges, each of budget 1, the chains sample
+with log-odds s_k(x') - s_k(x). Under the N-vote rule with several judges, each of one vote, the chains sample
 p0 exp(sum_k s_k), however much the panelists differ. A crowd of different people has no such distribution: the average
 of their preferences is not Bradley-Terry. A judge has one vote: a second one on the same pair in the same step would be
 of the same person, and repeat the first.
@@ -34,7 +34,7 @@ EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
 PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), ONE_LINE]
 
 # Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
-# other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant position bias
+# other two fix it, and a pair of judges of equally many votes, one of each, cancels any constant position bias
 # (`rules.order`).
 Order = Literal["random", "balanced", "proposal-first", "proposal-second"]
 

@@ -33,16 +33,16 @@ _DRAWN_AT_ONCE = 8
 
 
 def presentations_of(
-    seed: int, chain: int, step: int, budgets: Sequence[int], judge: int, order: Order
+    seed: int, chain: int, step: int, max_votes: Sequence[int], judge: int, order: Order
 ) -> tuple[bool, ...]:
-    """Return, for each vote of a judge on a step, whether it shows the proposal first; length budgets[judge]."""
-    uniforms = _numbers(seed, chain, step, Purpose.SIDES, budgets, judge)
+    """Return, for each vote of a judge on a step, whether it shows the proposal first; length max_votes[judge]."""
+    uniforms = _numbers(seed, chain, step, Purpose.SIDES, max_votes, judge)
     if order == "balanced":
-        half = np.argsort(uniforms, kind="stable")[: budgets[judge] // 2]
-        return tuple(bool(index in half) for index in range(budgets[judge]))
+        half = np.argsort(uniforms, kind="stable")[: max_votes[judge] // 2]
+        return tuple(bool(index in half) for index in range(max_votes[judge]))
     if order == "random":
         return tuple(bool(uniform < 0.5) for uniform in uniforms)
-    return (order == "proposal-first",) * budgets[judge]
+    return (order == "proposal-first",) * max_votes[judge]
 
 
 def shows_proposal_first(seed: int, chain: int, step: int, asked: int) -> bool:
@@ -62,15 +62,15 @@ def _first_sides(seed: int, chain: int, step: int) -> tuple[bool, ...]:
     return tuple((stream(seed, chain, step, Purpose.PEOPLE_SIDES).random(_DRAWN_AT_ONCE) < 0.5).tolist())
 
 
-def draws_of(seed: int, chain: int, step: int, budgets: Sequence[int], judge: int) -> tuple[float, ...]:
+def draws_of(seed: int, chain: int, step: int, max_votes: Sequence[int], judge: int) -> tuple[float, ...]:
     """Return, for each vote of a judge that is drawn from a probability p, its uniform: x' gets it iff that is < p."""
-    return tuple(map(float, _numbers(seed, chain, step, Purpose.JUDGES, budgets, judge)))
+    return tuple(map(float, _numbers(seed, chain, step, Purpose.JUDGES, max_votes, judge)))
 
 
-def _numbers(seed: int, chain: int, step: int, purpose: Purpose, budgets: Sequence[int], judge: int) -> np.ndarray:
+def _numbers(seed: int, chain: int, step: int, purpose: Purpose, max_votes: Sequence[int], judge: int) -> np.ndarray:
     # One stream a step: each judge takes its numbers after those of the judges before it.
-    before = sum(budgets[:judge])
-    drawn: np.ndarray = stream(seed, chain, step, purpose).random(before + budgets[judge])
+    before = sum(max_votes[:judge])
+    drawn: np.ndarray = stream(seed, chain, step, purpose).random(before + max_votes[judge])
     return drawn[before:]
 
 

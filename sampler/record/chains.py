@@ -201,7 +201,7 @@ class VoteEvidence(Evidence):
         key = comparison.chain, comparison.step
         cast = self._votes_of.get(key, [])
         yield from _compare_voters(key, cast)
-        tally = Tally.empty(len(comparison.budgets))
+        tally = Tally.empty(len(comparison.max_votes))
         verdict = tell(comparison, tally)
         for vote in cast:
             judge = int(vote["judge_index"])
@@ -209,7 +209,7 @@ class VoteEvidence(Evidence):
                 counted = tally.add(judge, vote["chosen_side"] == vote["proposal_side"])
             if verdict is not Verdict.UNDECIDED:
                 problem = f"not counted: {verdict.value} was settled before it"
-            elif counted.votes_cast[judge] > comparison.budgets[judge]:
+            elif counted.votes_cast[judge] > comparison.max_votes[judge]:
                 problem = f"not counted: judge {judge} has given all its votes"
             else:
                 tally, verdict = counted, tell(comparison, counted)
@@ -298,34 +298,34 @@ def _rating_evidence(parsed: Parsed) -> NumberEvidence:
         RecordError: a rating is of no state, judge or slot, off the scale, or there twice.
     """
     # Rules of this evidence are of this kind.
-    rule, budgets = cast(PointwiseConfig, parsed.config.rule), parsed.config.budgets
+    rule, max_votes = cast(PointwiseConfig, parsed.config.rule), parsed.config.max_votes
     states = {int(row["state_index"]) for row in parsed.states}
     by_slot: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
     for row in parsed.record["ratings"]:
         with reading(tables.RATINGS.file, row):
             state, judge, slot = int(row["state_index"]), int(row["judge_index"]), int(row["slot"])
             name = f"the rating of state {state} by judge {judge} in slot {slot}"
-            if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
+            if state not in states or not 0 <= judge < len(max_votes) or not 0 <= slot < max_votes[judge]:
                 raise ValueError(f"{name} is not possible: there is no such judge, slot or state")
             if (judge, slot) in by_slot[state]:
                 raise ValueError(f"{name} occurs twice")
             if row["rating"] not in rule.scale.answers:
                 raise ValueError(f"{name} must be {rule.lowest} to {rule.highest}, not “{row['rating']}”")
             by_slot[state][judge, slot] = int(row["rating"])
-    given: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in budgets])
+    given: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in max_votes])
     for state, ratings in by_slot.items():
         for (judge, _), rating in sorted(ratings.items()):
             given[state][judge].append(rating)
 
     def incomplete(key: StepKey, number: int) -> Iterator[Difference]:
         counts = list(map(len, given[number]))
-        if counts != list(budgets):
+        if counts != list(max_votes):
             what = f"the numbers of ratings of state {number}"
-            yield of_step(key, what, counts, list(budgets), tables.RATINGS.file)
+            yield of_step(key, what, counts, list(max_votes), tables.RATINGS.file)
 
-    names = [(str(judge), "") for judge in range(len(budgets))]
+    names = [(str(judge), "") for judge in range(len(max_votes))]
     return NumberEvidence(
-        rule, _recorded_numbers(parsed), given, names, partial(mean_ratings, rule, budgets), incomplete
+        rule, _recorded_numbers(parsed), given, names, partial(mean_ratings, rule, max_votes), incomplete
     )
 
 

@@ -405,7 +405,7 @@ class Recorded(Draws):
         _, move = self._drawn(position.chain, step, position.state)
         log_r0 = move.log_r0(position.state, proposal) if move else 0.0
         uniform = float(stream(plan.seed, position.chain, step, Purpose.UNIFORM).random())
-        return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, plan.budgets)
+        return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, plan.max_votes)
 
     def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
         """Yield where the proposal does not begin as the text before it up to the cut that the step drew."""
@@ -445,8 +445,8 @@ class Sealed(Draws):
         """Return the comparison of the row."""
         proposal = self._index.state(int(row["proposal_state"]))
         uniform, log_r0 = float(row["uniform"]) if row["uniform"] else self._open_uniform(row), float(row["log_r0"])
-        step, budgets = position.step + 1, self._parsed.config.budgets
-        return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, budgets)
+        step, max_votes = position.step + 1, self._parsed.config.max_votes
+        return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, max_votes)
 
     def _open_uniform(self, row: Row) -> float:
         """Return the least uniform at which the missing votes could still reject, below 1."""
@@ -454,7 +454,7 @@ class Sealed(Draws):
         if parsed.config.rule.evidence != "votes":
             return 0.0
         votes_for = parsed.votes_for(step_key(row))
-        lowest = float(acceptance_probability(float(row["log_r0"]), votes_for, parsed.config.budgets))
+        lowest = float(acceptance_probability(float(row["log_r0"]), votes_for, parsed.config.max_votes))
         return min(lowest, math.nextafter(1.0, 0.0))
 
 

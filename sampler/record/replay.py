@@ -104,7 +104,7 @@ def compare_ratings(parsed: Parsed) -> Iterator[Difference]:
 def _compare_slot(parsed: Parsed, row: Row, judge: int) -> Iterator[Difference]:
     """Compare a model's vote with what its slot says: which object it showed first and, drawn from p, what it is."""
     config, key = parsed.config, step_key(row)
-    slot, asked = int(row["slot"] or -1), (config.seed, *key, config.budgets, judge)
+    slot, asked = int(row["slot"] or -1), (config.seed, *key, config.max_votes, judge)
     if not 0 <= slot < config.judges[judge].votes:
         raise ValueError(f"slot must be 0 to {config.judges[judge].votes - 1}, not {quoted(row['slot'])}")
     if parsed.is_sealed:

@@ -63,34 +63,34 @@ class Budgeted:
     """What rules on finitely many votes have in common.
 
     Args:
-        budgets: N_i, length m.
+        max_votes: N_i, length m.
 
     Raises:
-        ValueError: a budget is not a whole number of at least 1.
+        ValueError: max_votes holds no whole number of at least 1.
     """
 
-    budgets: tuple[int, ...]
+    max_votes: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budgets", checked_budgets(self.budgets))
+        object.__setattr__(self, "max_votes", checked_max_votes(self.max_votes))
 
 
 class NVote(Budgeted):
     """The rule a campaign follows.
 
     Args:
-        budgets: N_i, length m.
+        max_votes: N_i, length m.
     """
 
     name: ClassVar[str] = "n_vote"
 
     def acceptance(self, log_r0: npt.ArrayLike, votes_for: npt.ArrayLike) -> FloatArray:
         """Return min(1, r0 prod_i K_i / (N_i - K_i + 1)); K_i of shape (..., m)."""
-        return np.asarray(acceptance_probability(log_r0, votes_for, self.budgets))
+        return np.asarray(acceptance_probability(log_r0, votes_for, self.max_votes))
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the average over K_i ~ Binomial(N_i, p_i), the paper's alpha-bar; p_i of shape (..., m)."""
-        return np.asarray(marginal_acceptance(log_r0, preference, self.budgets))
+        return np.asarray(marginal_acceptance(log_r0, preference, self.max_votes))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class InvalidPlugIn(Budgeted):
     """A wrong rule. A judge without a vote for x' rejects; else a judge with no vote against accepts.
 
     Args:
-        budgets: N_i, length m.
+        max_votes: N_i, length m.
     """
 
     name: ClassVar[str] = "invalid_plug_in"
@@ -127,21 +127,21 @@ class InvalidPlugIn(Budgeted):
         ratio = np.asarray(log_r0, dtype=np.float64)
         impossible = np.any(votes == 0, axis=-1) | np.isneginf(ratio)
         with np.errstate(divide="ignore"):
-            gaps = np.log(np.maximum(votes, 1)) - np.log(np.array(self.budgets) - votes)
+            gaps = np.log(np.maximum(votes, 1)) - np.log(np.array(self.max_votes) - votes)
         total = np.sum(gaps, axis=-1) + np.where(impossible, 0.0, ratio)
         return np.where(impossible, 0.0, np.exp(np.minimum(0.0, total)))
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the average over K_i ~ Binomial(N_i, p_i); p_i of shape (..., m)."""
-        return average_over_votes(lambda votes: self.acceptance(log_r0, votes), preference, self.budgets)
+        return average_over_votes(lambda votes: self.acceptance(log_r0, votes), preference, self.max_votes)
 
 
-def checked_budgets(budgets: tuple[int, ...]) -> tuple[int, ...]:
+def checked_max_votes(max_votes: tuple[int, ...]) -> tuple[int, ...]:
     """Return N_i as plain integers.
 
     Raises:
         ValueError: there is none, or one is not a whole number of at least 1.
     """
-    if not budgets or any(budget != int(budget) or budget < 1 for budget in budgets):
-        raise ValueError(f"budgets must be whole numbers of at least 1, one for each judge, not {budgets}")
-    return tuple(int(budget) for budget in budgets)
+    if not max_votes or any(limit != int(limit) or limit < 1 for limit in max_votes):
+        raise ValueError(f"max_votes must be whole numbers of at least 1, one for each judge, not {max_votes}")
+    return tuple(int(limit) for limit in max_votes)

@@ -39,7 +39,7 @@ _FORMS = {
 
 
 class PointwiseConfig(RuleDeclared):
-    """Judges rate each object alone, by a whole number; the budget N_i is how many ratings of an object are averaged.
+    """Judges rate each object alone, by a whole number; N_i is how many ratings of an object are averaged.
 
     A baseline: it samples another distribution than p0 exp(sum_i s_i) of the judges' own comparisons, which
     distribution depends on what the numbers are; see the module.
@@ -143,17 +143,17 @@ class PointwiseConfig(RuleDeclared):
                 yield f"{path}.order", "must be 'random', the default: an object that is rated stands alone"
 
 
-def mean_ratings(rule: PointwiseConfig, budgets: Sequence[int], given: Ratings) -> tuple[float, ...] | None:
+def mean_ratings(rule: PointwiseConfig, max_votes: Sequence[int], given: Ratings) -> tuple[float, ...] | None:
     """Return an object's mean rating by each judge; None while one of its N_i ratings is missing.
 
     Raises:
-        ValueError: there are ratings of another number of judges, or a judge has given more than its budget, or one
+        ValueError: there are ratings of another number of judges, or a judge has given more than it may, or one
             off the scale.
     """
-    if len(given) != len(budgets):
-        raise ValueError(f"ratings must be of {len(budgets)} judges, not {len(given)}")
-    if any(len(ratings) > budget for ratings, budget in zip(given, budgets, strict=True)):
-        raise ValueError(f"ratings must be {' '.join(map(str, budgets))} by judge at most")
-    if any(len(ratings) < budget for ratings, budget in zip(given, budgets, strict=True)):
+    if len(given) != len(max_votes):
+        raise ValueError(f"ratings must be of {len(max_votes)} judges, not {len(given)}")
+    if any(len(ratings) > limit for ratings, limit in zip(given, max_votes, strict=True)):
+        raise ValueError(f"ratings must be {' '.join(map(str, max_votes))} by judge at most")
+    if any(len(ratings) < limit for ratings, limit in zip(given, max_votes, strict=True)):
         return None
     return tuple(mean_rating(ratings, rule.scale) for ratings in given)

@@ -109,7 +109,7 @@ def test_the_interval_is_wilsons():
 
 
 def test_tries_count_against_the_sites_cap_and_are_refused_at_it(researcher, endpoint, script, idle_tasks, settings):
-    settings.MODEL_BUDGET_REQUESTS = 20
+    settings.MODEL_CAP_REQUESTS = 20
     campaign, desk = draft(researcher, by_model()), browser_of(researcher)
     try_it(desk, campaign, idle_tasks, pairs=4, replies=2)
     assert JudgeTrial.objects.get().requests == 16

@@ -259,7 +259,7 @@ def test_a_vote_in_a_campaign_of_long_texts_costs_no_more_than_a_vote(researcher
     assert "is reached" in why_reached(campaign, PROPOSALS, endpoint, 1)
 
 
-@pytest.mark.parametrize(("variable", "a_request"), [("MODEL_BUDGET_COST", A_REQUEST), ("MODEL_BUDGET_REQUESTS", 1)])
+@pytest.mark.parametrize(("variable", "a_request"), [("MODEL_CAP_COST", A_REQUEST), ("MODEL_CAP_REQUESTS", 1)])
 def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
     researcher, endpoint, idle_tasks, settings, variable, a_request
 ):

@@ -27,31 +27,31 @@ decimal.getcontext().prec = 60
 decimal.getcontext().Emax, decimal.getcontext().Emin = 10**9, -(10**9)
 
 
-def exact(log_r0: float, votes_for, budgets) -> Decimal:
+def exact(log_r0: float, votes_for, max_votes) -> Decimal:
     """Equation 12 with 60 digits."""
-    odds = math.prod((Fraction(int(k), int(n) - int(k) + 1) for k, n in zip(votes_for, budgets, strict=True)))
+    odds = math.prod((Fraction(int(k), int(n) - int(k) + 1) for k, n in zip(votes_for, max_votes, strict=True)))
     if odds == 0 or log_r0 == -math.inf:
         return Decimal(0)
     return min(Decimal(1), Decimal(log_r0).exp() * Decimal(odds.numerator) / Decimal(odds.denominator))
 
 
-@pytest.mark.parametrize("budgets", [(1,), (4,), (8,), (2, 3), (1, 2, 3)])
+@pytest.mark.parametrize("max_votes", [(1,), (4,), (8,), (2, 3), (1, 2, 3)])
 @pytest.mark.parametrize("r0", [1 / 50, 1.0, 7 / 3])
-def test_acceptance_agrees_with_exact_arithmetic_for_every_tally(r0, budgets):
-    for tally in itertools.product(*(range(n + 1) for n in budgets)):
-        expected = float(exact(math.log(r0), tally, budgets))
-        assert acceptance_probability(math.log(r0), tally, budgets) == pytest.approx(expected, rel=1e-14)
-        assert NVote(budgets).acceptance(math.log(r0), tally) == pytest.approx(expected, rel=1e-14)
+def test_acceptance_agrees_with_exact_arithmetic_for_every_tally(r0, max_votes):
+    for tally in itertools.product(*(range(n + 1) for n in max_votes)):
+        expected = float(exact(math.log(r0), tally, max_votes))
+        assert acceptance_probability(math.log(r0), tally, max_votes) == pytest.approx(expected, rel=1e-14)
+        assert NVote(max_votes).acceptance(math.log(r0), tally) == pytest.approx(expected, rel=1e-14)
 
 
 def test_acceptance_broadcasts_over_leading_axes():
     log_r0 = np.log([[0.1], [1.0], [2.0]])
     votes = np.array([[0, 2], [1, 2], [3, 1], [2, 2]])
-    budgets = (3, 2)
-    table = acceptance_probability(log_r0, votes, budgets)
+    max_votes = (3, 2)
+    table = acceptance_probability(log_r0, votes, max_votes)
     assert table.shape == (3, 4)
     for row, column in itertools.product(range(3), range(4)):
-        assert table[row, column] == acceptance_probability(log_r0[row, 0], votes[column], budgets)
+        assert table[row, column] == acceptance_probability(log_r0[row, 0], votes[column], max_votes)
 
 
 @pytest.mark.parametrize(
@@ -64,25 +64,25 @@ def test_base_ratios_beyond_double_precision_give_zero_or_one(log_r0, votes_for,
 
 @st.composite
 def ballots(draw):
-    """A comparison and every vote it may cost, in some order: (log_r0, uniform, budgets, votes)."""
-    budgets = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+    """A comparison and every vote it may cost, in some order: (log_r0, uniform, max_votes, votes)."""
+    max_votes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
     log_r0 = draw(st.floats(-6, 6) | st.floats(-800, 800) | st.just(-math.inf))
     uniform = draw(st.floats(0, 1, exclude_max=True))
-    order = draw(st.permutations([judge for judge, budget in enumerate(budgets) for _ in range(budget)]))
-    return log_r0, uniform, budgets, [(judge, draw(st.booleans())) for judge in order]
+    order = draw(st.permutations([judge for judge, budget in enumerate(max_votes) for _ in range(budget)]))
+    return log_r0, uniform, max_votes, [(judge, draw(st.booleans())) for judge in order]
 
 
 @given(ballots())
 @settings(deadline=None, derandomize=True, max_examples=300)
 def test_an_early_verdict_is_the_verdict_of_all_votes(case):
-    log_r0, uniform, budgets, votes = case
-    votes_for, votes_cast = [0] * len(budgets), [0] * len(budgets)
-    said = [verdict(log_r0, uniform, votes_for, votes_cast, budgets)]
+    log_r0, uniform, max_votes, votes = case
+    votes_for, votes_cast = [0] * len(max_votes), [0] * len(max_votes)
+    said = [verdict(log_r0, uniform, votes_for, votes_cast, max_votes)]
     for judge, for_proposal in votes:
         votes_cast[judge] += 1
         votes_for[judge] += for_proposal
-        said.append(verdict(log_r0, uniform, votes_for, votes_cast, budgets))
-    accepted = uniform < acceptance_probability(log_r0, votes_for, budgets)
+        said.append(verdict(log_r0, uniform, votes_for, votes_cast, max_votes))
+    accepted = uniform < acceptance_probability(log_r0, votes_for, max_votes)
     settled = [each for each in said if each is not Verdict.UNDECIDED]
     assert set(settled) == {Verdict.ACCEPT if accepted else Verdict.REJECT}
     assert said[-len(settled) :] == settled, "a settled verdict was opened again"
@@ -116,69 +116,69 @@ def check(found: float, expected: Decimal) -> None:
 
 @st.composite
 def crowds(draw):
-    """Many judges or large budgets: (log_r0, uniform, votes for, votes cast, budgets)."""
+    """Many judges or large max_votes: (log_r0, uniform, votes for, votes cast, max_votes)."""
     judges = draw(st.sampled_from([1, 2, 8, 40, 150, 400]))
     most = draw(st.sampled_from([1, 3, 1000, 10**6, 10**12]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    budgets = rng.integers(1, most + 1, judges)
+    max_votes = rng.integers(1, most + 1, judges)
     # From nearly all for the proposal to nearly all against, or both among the judges.
     share = draw(st.sampled_from([0.0, 0.02, 0.5, 0.98, 1.0])) if draw(st.booleans()) else rng.random(judges).round()
-    cast = np.where(rng.random(judges) < 0.9, budgets, rng.integers(0, budgets + 1))
+    cast = np.where(rng.random(judges) < 0.9, max_votes, rng.integers(0, max_votes + 1))
     votes = np.minimum(cast, np.maximum(1, (cast * share).astype(np.int64)))
     # Base ratios at which the product neither is surely 1 nor surely 0, and others.
-    odds = math.fsum(math.log(max(k, 1) / (n - k + 1)) for k, n in zip(votes.tolist(), budgets.tolist(), strict=True))
+    odds = math.fsum(math.log(max(k, 1) / (n - k + 1)) for k, n in zip(votes.tolist(), max_votes.tolist(), strict=True))
     log_r0 = draw(st.sampled_from([-odds, 0.0])) + draw(st.floats(-30, 3) | st.floats(-800, 800) | st.just(-math.inf))
-    return log_r0, draw(st.floats(0, 1, exclude_max=True)), votes, cast, budgets
+    return log_r0, draw(st.floats(0, 1, exclude_max=True)), votes, cast, max_votes
 
 
 @given(crowds())
 @settings(deadline=None, derandomize=True, max_examples=200)
 def test_acceptance_has_ten_digits_for_any_number_of_judges_and_any_n(case):
-    log_r0, _, votes, _, budgets = case
-    check(quietly(acceptance_probability, log_r0, votes, budgets), exact(log_r0, votes, budgets))
+    log_r0, _, votes, _, max_votes = case
+    check(quietly(acceptance_probability, log_r0, votes, max_votes), exact(log_r0, votes, max_votes))
 
 
 @given(crowds())
 @settings(deadline=None, derandomize=True, max_examples=100)
 def test_verdicts_are_those_of_exact_arithmetic(case):
-    log_r0, uniform, votes, cast, budgets = case
-    worst, best = exact(log_r0, votes, budgets), exact(log_r0, votes + budgets - cast, budgets)
+    log_r0, uniform, votes, cast, max_votes = case
+    worst, best = exact(log_r0, votes, max_votes), exact(log_r0, votes + max_votes - cast, max_votes)
     if any(abs(Decimal(uniform) - bound) < Decimal("1e-10") * bound for bound in (worst, best)):
         return
     expected = Verdict.ACCEPT if uniform < worst else Verdict.REJECT if uniform >= best else Verdict.UNDECIDED
-    assert quietly(verdict, log_r0, uniform, votes, cast, budgets) is expected
+    assert quietly(verdict, log_r0, uniform, votes, cast, max_votes) is expected
 
 
-@pytest.mark.parametrize("budgets", [(5,), (1, 6, 2), (4, 4, 3, 1), (1000,) * 150], ids=len)
-def test_one_more_vote_never_lowers_acceptance_whichever_side_of_the_doubles_it_is_on(budgets):
+@pytest.mark.parametrize("max_votes", [(5,), (1, 6, 2), (4, 4, 3, 1), (1000,) * 150], ids=len)
+def test_one_more_vote_never_lowers_acceptance_whichever_side_of_the_doubles_it_is_on(max_votes):
     rng = np.random.default_rng(4)
     for log_r0 in (-900.0, -650.0, *rng.uniform(-6, 6, 20), 650.0):
-        votes = rng.integers(0, budgets)
-        before = quietly(acceptance_probability, log_r0, votes, budgets)
-        for judge in rng.permutation(np.repeat(np.arange(len(budgets)), 4)):
-            votes[judge] = min(votes[judge] + rng.integers(1, max(2, budgets[judge] // 3)), budgets[judge])
-            after = quietly(acceptance_probability, log_r0, votes, budgets)
+        votes = rng.integers(0, max_votes)
+        before = quietly(acceptance_probability, log_r0, votes, max_votes)
+        for judge in rng.permutation(np.repeat(np.arange(len(max_votes)), 4)):
+            votes[judge] = min(votes[judge] + rng.integers(1, max(2, max_votes[judge] // 3)), max_votes[judge])
+            after = quietly(acceptance_probability, log_r0, votes, max_votes)
             assert before <= after <= 1
             before = after
-        assert before > 0 or len(budgets) < 150
+        assert before > 0 or len(max_votes) < 150
 
 
 def test_a_product_that_leaves_the_doubles_on_its_way_settles_the_verdict_all_the_same():
-    budgets, votes = [1000] * 400, [1000] * 200 + [1] * 200
+    max_votes, votes = [1000] * 400, [1000] * 200 + [1] * 200
     # 1000^200, and then 1000^-200: the factors' product is 1, and the acceptance exp(-1).
     for uniform, expected in ((0.36, Verdict.ACCEPT), (0.38, Verdict.REJECT)):
-        assert quietly(verdict, -1.0, uniform, votes, budgets, budgets) is expected
+        assert quietly(verdict, -1.0, uniform, votes, max_votes, max_votes) is expected
 
 
 def test_a_crowd_is_asked_until_its_verdict_is_settled():
-    budgets, none = [1000] * 150, [0] * 150
+    max_votes, none = [1000] * 150, [0] * 150
     # The last to be asked finds the verdict open: everybody may be asked for one more vote.
-    assert quietly(askable, 0.0, 0.5, none, none, none, budgets) == (True,) * 150
+    assert quietly(askable, 0.0, 0.5, none, none, none, max_votes) == (True,) * 150
     all_for = [1000] * 149 + [0]
     # 1000^149 for, K + 1 of the last judge still to come: one vote for accepts, only 1000 against reject.
-    assert quietly(verdict, 0.0, 0.5, all_for, [*budgets[:-1], 0], budgets) is Verdict.UNDECIDED
-    assert quietly(askable, 0.0, 0.5, all_for, [*budgets[:-1], 0], none, budgets) == (False,) * 149 + (True,)
-    assert quietly(verdict, 0.0, 0.5, [*all_for[:-1], 1], [*budgets[:-1], 1], budgets) is Verdict.ACCEPT
+    assert quietly(verdict, 0.0, 0.5, all_for, [*max_votes[:-1], 0], max_votes) is Verdict.UNDECIDED
+    assert quietly(askable, 0.0, 0.5, all_for, [*max_votes[:-1], 0], none, max_votes) == (False,) * 149 + (True,)
+    assert quietly(verdict, 0.0, 0.5, [*all_for[:-1], 1], [*max_votes[:-1], 1], max_votes) is Verdict.ACCEPT
 
 
 def averaged(r0: Fraction, chance: Fraction, budget: int) -> Decimal:
@@ -205,24 +205,24 @@ def test_the_mean_acceptance_of_one_judge_with_a_large_n(budget, r0, chance):
     check(quietly(NVote((budget,)).mean_acceptance, math.log(r0), [float(chance)]), expected)
 
 
-@pytest.mark.parametrize("budgets", [(1030, 2), (3, 600, 1)])
-def test_the_mean_acceptance_of_several_judges_is_the_sum_over_the_others_tallies(budgets):
+@pytest.mark.parametrize("max_votes", [(1030, 2), (3, 600, 1)])
+def test_the_mean_acceptance_of_several_judges_is_the_sum_over_the_others_tallies(max_votes):
     rng = np.random.default_rng(1)
-    chances = [Fraction(int(number), 16) for number in rng.integers(1, 16, len(budgets))]
-    largest = budgets.index(max(budgets))
-    others = [index for index in range(len(budgets)) if index != largest]
+    chances = [Fraction(int(number), 16) for number in rng.integers(1, 16, len(max_votes))]
+    largest = max_votes.index(max(max_votes))
+    others = [index for index in range(len(max_votes)) if index != largest]
     expected = Decimal(0)
-    for tally in itertools.product(*(range(1, budgets[index] + 1) for index in others)):
+    for tally in itertools.product(*(range(1, max_votes[index] + 1) for index in others)):
         factor, distribution = Fraction(1), Fraction(1)
         for index, k in zip(others, tally, strict=True):
-            n, p = budgets[index], chances[index]
+            n, p = max_votes[index], chances[index]
             factor, distribution = (
                 factor * Fraction(k, n - k + 1),
                 distribution * math.comb(n, k) * p**k * (1 - p) ** (n - k),
             )
-        mean = averaged(factor * Fraction(1, 4), chances[largest], budgets[largest])
+        mean = averaged(factor * Fraction(1, 4), chances[largest], max_votes[largest])
         expected += mean * Decimal(distribution.numerator) / Decimal(distribution.denominator)
-    check(quietly(marginal_acceptance, math.log(0.25), [float(chance) for chance in chances], budgets), expected)
+    check(quietly(marginal_acceptance, math.log(0.25), [float(chance) for chance in chances], max_votes), expected)
 
 
 def test_the_mean_acceptance_of_a_crowd_of_which_each_votes_once():
@@ -246,17 +246,17 @@ def test_a_budget_beyond_all_counting_is_refused_by_name():
     assert acceptance_probability(0.0, [2**62], [2**62]) == 1.0
     assert acceptance_probability(0.0, [1], [2**62]) == 2.0**-62
     for budget in (2**63 - 1, 2.0**70, np.uint64(2**64 - 1)):
-        with pytest.raises(ValueError, match=r"budgets must be whole numbers of at most 2\^62"):
+        with pytest.raises(ValueError, match=r"max_votes must be whole numbers of at most 2\^62"):
             acceptance_probability(0.0, [0], [budget])
 
 
 # Bad arguments of the acceptance functions are refused by name.
 
 
-OPEN = {"log_r0": 0.0, "uniform": 0.5, "votes_for": [1, 1], "votes_cast": [1, 2], "budgets": [2, 3]}
+OPEN = {"log_r0": 0.0, "uniform": 0.5, "votes_for": [1, 1], "votes_cast": [1, 2], "max_votes": [2, 3]}
 FUNCTIONS = {
-    "acceptance_probability": (acceptance_probability, {"log_r0": 0.0, "votes_for": [1, 2], "budgets": [2, 3]}),
-    "marginal_acceptance": (marginal_acceptance, {"log_r0": 0.0, "preference": [0.5, 0.2], "budgets": [2, 3]}),
+    "acceptance_probability": (acceptance_probability, {"log_r0": 0.0, "votes_for": [1, 2], "max_votes": [2, 3]}),
+    "marginal_acceptance": (marginal_acceptance, {"log_r0": 0.0, "preference": [0.5, 0.2], "max_votes": [2, 3]}),
     "verdict": (verdict, OPEN),
     "askable": (askable, OPEN | {"promised": [0, 1]}),
 }
@@ -265,14 +265,14 @@ BAD = {
     "log_r0": [math.nan, math.inf],
     "uniform": [1.0, -1e-300, 1.5, math.nan],
     "preference": [[0.5], [0.5, 1.1], [-0.1, 0.5], [0.5, math.nan], [0.5, 0.5, 0.5]],
-    "budgets": [[0, 3], [2.5, 3], [2], [2, 3, 1], [-1, 3], [math.nan, 3], [math.inf, 3], [True, True], []],
+    "max_votes": [[0, 3], [2.5, 3], [2], [2, 3, 1], [-1, 3], [math.nan, 3], [math.inf, 3], [True, True], []],
     "votes_for": [[3, 2], [-1, 2], [0.5, 2], [1], [1, 2, 0], [math.nan, 2], [True, False], ["1", "2"]],
     "votes_cast": [[3, 2], [1, 4], [1, -1], [0, 0], [1.5, 2], [1], [1, 2, 0], [math.nan, 2]],
     "promised": [[2, 0], [0, 2], [-1, 0], [0.5, 0], [0], [0, 0, 0], [math.nan, 0]],
 }
 
 # What a value spoils may be told from either side: too many votes for, or too few cast.
-ALSO_NAMED = {"budgets": "votes_cast|votes_for|preference|promised|cast", "votes_cast": "votes_for|promised|cast"}
+ALSO_NAMED = {"max_votes": "votes_cast|votes_for|preference|promised|cast", "votes_cast": "votes_for|promised|cast"}
 
 
 def written_as(container: type, arguments: dict) -> dict:
@@ -294,7 +294,7 @@ def test_a_bad_argument_is_refused_by_name(function, argument, value, container)
 
 def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
     for container in (list, tuple):
-        with pytest.raises(ValueError, match="budgets must be at least 1"):
+        with pytest.raises(ValueError, match="max_votes must be at least 1"):
             verdict(0.0, 0.5, *(container(each) for each in ([0, 0], [0, 0], [0, 3])))
 
 
@@ -316,19 +316,19 @@ def plus_one(counts: Counts, judge: int, by: int = 1) -> Counts:
     return tuple(count + by * (index == judge) for index, count in enumerate(counts))
 
 
-def tallies(budgets: Counts):
-    """Every (votes for, votes cast) within the budgets."""
-    for cast in itertools.product(*(range(n + 1) for n in budgets)):
+def tallies(max_votes: Counts):
+    """Every (votes for, votes cast) within the max_votes."""
+    for cast in itertools.product(*(range(n + 1) for n in max_votes)):
         for votes in itertools.product(*(range(n + 1) for n in cast)):
             yield votes, cast
 
 
-def brute_force(log_r0: float, uniform: float, budgets: Counts):
+def brute_force(log_r0: float, uniform: float, max_votes: Counts):
     """Return can_be_late(votes, cast, asked): is there an order and are there answers that make a vote late?"""
 
     @functools.cache
     def is_open(votes: Counts, cast: Counts) -> bool:
-        return verdict(log_r0, uniform, votes, cast, budgets) is Verdict.UNDECIDED
+        return verdict(log_r0, uniform, votes, cast, max_votes) is Verdict.UNDECIDED
 
     @functools.cache
     def can_be_late(votes: Counts, cast: Counts, asked: Counts) -> bool:
@@ -344,21 +344,21 @@ def brute_force(log_r0: float, uniform: float, budgets: Counts):
     return can_be_late
 
 
-@pytest.mark.parametrize("budgets", BUDGETS)
-def test_askable_means_that_no_order_and_no_answers_make_a_vote_late(budgets):
+@pytest.mark.parametrize("max_votes", BUDGETS)
+def test_askable_means_that_no_order_and_no_answers_make_a_vote_late(max_votes):
     for log_r0, uniform in QUESTIONS:
-        can_be_late = brute_force(log_r0, uniform, budgets)
-        for votes, cast in tallies(budgets):
-            room = [n - c for n, c in zip(budgets, cast, strict=True)]
+        can_be_late = brute_force(log_r0, uniform, max_votes)
+        for votes, cast in tallies(max_votes):
+            room = [n - c for n, c in zip(max_votes, cast, strict=True)]
             for promised in itertools.product(*(range(left + 1) for left in room)):
                 expected = tuple(
                     promised[judge] < room[judge] and not can_be_late(votes, cast, plus_one(promised, judge))
-                    for judge in range(len(budgets))
+                    for judge in range(len(max_votes))
                 )
-                assert askable(log_r0, uniform, votes, cast, promised, budgets) == expected
+                assert askable(log_r0, uniform, votes, cast, promised, max_votes) == expected
                 # Where nothing is promised, an open comparison can always ask somebody.
                 if not any(promised):
-                    assert any(expected) == (verdict(log_r0, uniform, votes, cast, budgets) is Verdict.UNDECIDED)
+                    assert any(expected) == (verdict(log_r0, uniform, votes, cast, max_votes) is Verdict.UNDECIDED)
 
 
 # Verdicts without arrays: those of the arrays, bit for bit, at every U beside a bound too.
@@ -385,40 +385,42 @@ def uniform_near(rng: np.random.Generator, found: float) -> float:
 
 
 def questions(seed: int, count: int):
-    """Yield (log_r0, uniform, votes for, votes cast, promised, budgets)."""
+    """Yield (log_r0, uniform, votes for, votes cast, promised, max_votes)."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
-        budgets = FEW[rng.integers(len(FEW))]
-        cast = rng.integers(0, np.array(budgets) + 1)
+        max_votes = FEW[rng.integers(len(FEW))]
+        cast = rng.integers(0, np.array(max_votes) + 1)
         votes = rng.binomial(cast, rng.choice([0.2, 0.5, 0.9, 1.0]))
-        promised = rng.binomial(budgets - cast, rng.choice([0.0, 0.3, 1.0]))
+        promised = rng.binomial(max_votes - cast, rng.choice([0.0, 0.3, 1.0]))
         log_r0 = log_ratio(rng)
         # U near a bound of this tally, or of one that may still come.
-        full = rng.integers(votes, votes + budgets - cast + 1)
-        uniform = uniform_near(rng, float(acceptance_probability(log_r0, full, budgets)))
-        yield log_r0, uniform, *(tuple(map(int, each)) for each in (votes, cast, promised)), budgets
+        full = rng.integers(votes, votes + max_votes - cast + 1)
+        uniform = uniform_near(rng, float(acceptance_probability(log_r0, full, max_votes)))
+        yield log_r0, uniform, *(tuple(map(int, each)) for each in (votes, cast, promised)), max_votes
 
 
-def by_arrays(log_r0: float, uniform: float, votes: Counts, cast: Counts, budgets: Counts, wrong=lambda bounds: bounds):
+def by_arrays(
+    log_r0: float, uniform: float, votes: Counts, cast: Counts, max_votes: Counts, wrong=lambda bounds: bounds
+):
     """Return the verdict by the acceptance probability of arrays, at the worst and the best that may still come.
 
     Args:
         wrong: changes U and the two bounds: a negative control.
     """
-    given, left = np.array(votes), np.array(budgets) - np.array(cast)
-    worst, best = (float(acceptance_probability(log_r0, each, np.array(budgets))) for each in (given, given + left))
+    given, left = np.array(votes), np.array(max_votes) - np.array(cast)
+    worst, best = (float(acceptance_probability(log_r0, each, np.array(max_votes))) for each in (given, given + left))
     u, worst, best = wrong((uniform, worst, best))
     return Verdict.ACCEPT if u < worst else Verdict.REJECT if u >= best else Verdict.UNDECIDED
 
 
 def test_verdicts_are_those_of_the_arrays():
     settled = set()
-    for log_r0, uniform, votes, cast, _, budgets in questions(1, 3000):
-        question = (log_r0, uniform, votes, cast, budgets)
+    for log_r0, uniform, votes, cast, _, max_votes in questions(1, 3000):
+        question = (log_r0, uniform, votes, cast, max_votes)
         settled.add(verdict(*question))
         assert verdict(*question) is by_arrays(*question)
-        assert verdict(log_r0, uniform, *map(np.array, (votes, cast, budgets))) is verdict(*question)
-        comparison = Comparison(0, 1, "x", "y", log_r0, uniform, budgets)
+        assert verdict(log_r0, uniform, *map(np.array, (votes, cast, max_votes))) is verdict(*question)
+        comparison = Comparison(0, 1, "x", "y", log_r0, uniform, max_votes)
         assert tell(comparison, Tally(votes, cast)) is verdict(*question)
     assert settled == set(Verdict)
 
@@ -445,16 +447,18 @@ def test_who_may_be_asked_is_as_with_arrays():
     ids=["U <= A", "a bit above", "a bit below", "best as the worst", "worst as the best"],
 )
 def test_a_wrong_comparison_or_bound_is_noticed(wrong):
-    asked = [(log_r0, uniform, votes, cast, budgets) for log_r0, uniform, votes, cast, _, budgets in questions(3, 1000)]
+    asked = [
+        (log_r0, uniform, votes, cast, max_votes) for log_r0, uniform, votes, cast, _, max_votes in questions(3, 1000)
+    ]
     assert sum(verdict(*question) is not by_arrays(*question, wrong) for question in asked) > 5
 
 
-@pytest.mark.parametrize("budgets", [*FEW, (1, 1, 2, 2, 2), (9, 10), (1,) * 7])
-def test_every_verdict_of_all_votes_is_settled_at_the_very_bits_of_the_acceptance_probability(budgets):
+@pytest.mark.parametrize("max_votes", [*FEW, (1, 1, 2, 2, 2), (9, 10), (1,) * 7])
+def test_every_verdict_of_all_votes_is_settled_at_the_very_bits_of_the_acceptance_probability(max_votes):
     for log_r0 in [*INSIDE, *OUTSIDE, *np.random.default_rng(5).normal(0, 3, 20).tolist()]:
-        for votes in itertools.product(*(range(budget + 1) for budget in budgets)):
-            bound = float(acceptance_probability(log_r0, votes, budgets))
+        for votes in itertools.product(*(range(budget + 1) for budget in max_votes)):
+            bound = float(acceptance_probability(log_r0, votes, max_votes))
             if bound < 1:
-                assert verdict(log_r0, bound, votes, budgets, budgets) is Verdict.REJECT
+                assert verdict(log_r0, bound, votes, max_votes, max_votes) is Verdict.REJECT
             if bound > 0:
-                assert verdict(log_r0, math.nextafter(bound, 0), votes, budgets, budgets) is Verdict.ACCEPT
+                assert verdict(log_r0, math.nextafter(bound, 0), votes, max_votes, max_votes) is Verdict.ACCEPT

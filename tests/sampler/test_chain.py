@@ -34,8 +34,8 @@ class Stay:
         return sampler.Proposal(state, 0.0)
 
 
-def plan(kernel=KERNELS["neighbours"], seed=8, budgets=(3, 2)):
-    return sampler.Plan(seed, LOPSIDED, kernel, budgets)
+def plan(kernel=KERNELS["neighbours"], seed=8, max_votes=(3, 2)):
+    return sampler.Plan(seed, LOPSIDED, kernel, max_votes)
 
 
 @pytest.fixture
@@ -114,17 +114,17 @@ RULE = sampler.NVote((3, 2))
 
 def test_more_votes_mix_faster_and_cost_more():
     times, costs, gaps = [], [], []
-    for budgets in [(1, 1), (2, 2), (4, 4), (8, 8)]:
-        transitions = sampler.transition_matrix(LOPSIDED.log_p0, Q, SCORES, sampler.NVote(budgets))
+    for max_votes in [(1, 1), (2, 2), (4, 4), (8, 8)]:
+        transitions = sampler.transition_matrix(LOPSIDED.log_p0, Q, SCORES, sampler.NVote(max_votes))
         times.append(sampler.autocorrelation_time(transitions, PI, np.arange(5.0)))
         gaps.append(sampler.spectral_gap(transitions))
-        costs.append(sampler.votes_per_step(LOPSIDED.log_p0, Q, SCORES, sampler.NVote(budgets)))
+        costs.append(sampler.votes_per_step(LOPSIDED.log_p0, Q, SCORES, sampler.NVote(max_votes)))
     assert times == sorted(times, reverse=True)
     assert gaps == sorted(gaps)
     assert costs == sorted(costs)
 
 
-def test_without_early_stopping_every_comparison_costs_its_budgets():
+def test_without_early_stopping_every_comparison_costs_its_max_votes():
     moves = 1 - PI @ np.diag(Q)
     full = sampler.votes_per_step(LOPSIDED.log_p0, Q, SCORES, RULE, early_stopping=False)
     assert full == pytest.approx(5 * moves, rel=1e-12)
@@ -176,11 +176,11 @@ class Majority:
         return 2 * sum(self._judge.vote(rng, current, proposal) for _ in range(self._votes)) > self._votes
 
 
-def p_value(kernel, distribution, budgets=RULE.budgets, judges=JUDGES):
+def p_value(kernel, distribution, max_votes=RULE.max_votes, judges=JUDGES):
     """Return the p-value of CHAINS * STEPS steps against the exact chain."""
     visits = np.zeros((CHAINS, len(LOPSIDED)))
     for chain in range(CHAINS):
-        for position in sampler.simulate(plan(kernel(LOPSIDED), 5, budgets), judges, STEPS, chain):
+        for position in sampler.simulate(plan(kernel(LOPSIDED), 5, max_votes), judges, STEPS, chain):
             visits[chain, position.state] += position.step > 0
     assert visits.sum() == CHAINS * STEPS
     return visits_p_value(visits, sampler.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, RULE), PI)
@@ -193,7 +193,7 @@ def test_a_simulated_campaign_samples_the_target():
 
 
 def test_a_campaign_decided_by_majority_does_not():
-    majorities = [Majority(judge, votes) for judge, votes in zip(JUDGES, RULE.budgets, strict=True)]
+    majorities = [Majority(judge, votes) for judge, votes in zip(JUDGES, RULE.max_votes, strict=True)]
     assert p_value(sampler.Independent, independent_distribution, (1, 1), majorities) < 1e-6
 
 

@@ -45,7 +45,7 @@ def test_good_configs_parse_and_build(kernel, expected):
     config = parse_config(changed(["kernel"], kernel))
     plan = config.build(PATH)
     assert isinstance(plan.kernel, expected)
-    assert (plan.seed, plan.budgets, plan.space) == (2**53 - 1, (3, 1), PATH)
+    assert (plan.seed, plan.max_votes, plan.space) == (2**53 - 1, (3, 1), PATH)
     assert parse_config(json.loads(config.model_dump_json())) == config
 
 

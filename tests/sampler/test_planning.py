@@ -21,21 +21,23 @@ BUDGETS = [(1,), (2,), (3,), (5,), (1, 1), (2, 1), (2, 3), (1, 2, 1)]
 ROUNDING = 1e-12
 
 
-def enumerated(log_r0: float, preference: tuple[float, ...], budgets: tuple[int, ...], settled=None) -> float:
+def enumerated(log_r0: float, preference: tuple[float, ...], max_votes: tuple[int, ...], settled=None) -> float:
     """Return the mean number of votes by trying every answer of every voter under every U that makes a difference.
 
     Args:
         settled: takes U, k and n, and says whether nobody is asked any more; by default the verdict's rule.
     """
-    settled = settled or (lambda u, k, n: verdict(log_r0, u, k, n, budgets) is not Verdict.UNDECIDED)
-    full = itertools.product(*(range(budget + 1) for budget in budgets))
-    edges = np.unique([0.0, 1.0, *(float(acceptance_probability(log_r0, list(k), list(budgets))) for k in full)])
-    asked = [judge for judge, budget in enumerate(budgets) for _ in range(budget)]
+    settled = settled or (lambda u, k, n: verdict(log_r0, u, k, n, max_votes) is not Verdict.UNDECIDED)
+    full = itertools.product(*(range(budget + 1) for budget in max_votes))
+    edges = np.unique([0.0, 1.0, *(float(acceptance_probability(log_r0, list(k), list(max_votes))) for k in full)])
+    asked = [judge for judge, budget in enumerate(max_votes) for _ in range(budget)]
     mean = 0.0
     for answers in itertools.product((0, 1), repeat=len(asked)):
         chance = np.prod([preference[i] if said else 1 - preference[i] for i, said in zip(asked, answers, strict=True)])
         for low, high in itertools.pairwise(edges):
-            mean += chance * (high - low) * votes_until_settled((low + high) / 2, asked, answers, len(budgets), settled)
+            mean += (
+                chance * (high - low) * votes_until_settled((low + high) / 2, asked, answers, len(max_votes), settled)
+            )
     return float(mean)
 
 
@@ -49,27 +51,27 @@ def votes_until_settled(uniform: float, asked, answers, judges: int, settled) ->
     return len(asked)
 
 
-@pytest.mark.parametrize("budgets", BUDGETS)
-def test_the_mean_number_of_votes_is_that_of_an_enumeration(budgets):
+@pytest.mark.parametrize("max_votes", BUDGETS)
+def test_the_mean_number_of_votes_is_that_of_an_enumeration(max_votes):
     # Where no vote can change the verdict, none is asked for.
     for log_r0, chance in itertools.product((0.0, -1.5, 0.3, -np.log(16), -np.inf), (0.5, 0.2, 1.0)):
-        preference = tuple(chance if judge == 0 else 0.7 for judge in range(len(budgets)))
-        expected = enumerated(log_r0, preference, budgets)
-        assert mean_votes(log_r0, preference, budgets) == pytest.approx(expected, abs=ROUNDING)
-    assert step_votes(budgets) == pytest.approx(enumerated(0.0, (0.5,) * len(budgets), budgets), abs=ROUNDING)
+        preference = tuple(chance if judge == 0 else 0.7 for judge in range(len(max_votes)))
+        expected = enumerated(log_r0, preference, max_votes)
+        assert mean_votes(log_r0, preference, max_votes) == pytest.approx(expected, abs=ROUNDING)
+    assert step_votes(max_votes) == pytest.approx(enumerated(0.0, (0.5,) * len(max_votes), max_votes), abs=ROUNDING)
 
 
-@pytest.mark.parametrize("budgets", [(3,), (5,), (2, 3)])
-def test_other_ways_to_stop_have_other_means(budgets):
+@pytest.mark.parametrize("max_votes", [(3,), (5,), (2, 3)])
+def test_other_ways_to_stop_have_other_means(max_votes):
     """The control: neither a majority that cannot be lost any more nor asking everybody costs as many votes."""
 
     def has_a_majority(_uniform, votes_for, votes_cast) -> bool:
-        return any(2 * max(k, n - k) > N for k, n, N in zip(votes_for, votes_cast, budgets, strict=True))
+        return any(2 * max(k, n - k) > N for k, n, N in zip(votes_for, votes_cast, max_votes, strict=True))
 
-    indifferent = (0.5,) * len(budgets)
+    indifferent = (0.5,) * len(max_votes)
     for settled in (has_a_majority, lambda *_: False):
-        wrong = enumerated(0.0, indifferent, budgets, settled)
-        assert abs(step_votes(budgets) - wrong) > 0.1
+        wrong = enumerated(0.0, indifferent, max_votes, settled)
+        assert abs(step_votes(max_votes) - wrong) > 0.1
 
 
 def test_many_pairs_at_once():
@@ -101,8 +103,8 @@ def test_what_is_not_known_is_left_out():
         (lambda: estimate(0, 1, (1,)), "chains must be 1 or more, not 0"),
         (lambda: estimate(1, 0, (1,)), "steps must be 1 or more, not 0"),
         (lambda: estimate(1, 1, (1,), seconds_a_vote=0), "seconds_a_vote must be more than 0"),
-        (lambda: estimate(1, 1, (0,)), "budgets must"),
-        (lambda: mean_votes(0.0, [0.5], (0,)), "budgets must"),
+        (lambda: estimate(1, 1, (0,)), "max_votes must"),
+        (lambda: mean_votes(0.0, [0.5], (0,)), "max_votes must"),
         (lambda: mean_votes(0.0, [0.5], (2, 2)), "preference has 1 judges"),
         (lambda: mean_votes(0.0, [1.5], (2,)), "preference must lie"),
     ],

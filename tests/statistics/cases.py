@@ -49,19 +49,19 @@ class Case:
     claimed: Voters | None = None
 
     @property
-    def budgets(self) -> tuple[int, ...]:
+    def max_votes(self) -> tuple[int, ...]:
         """N of each judge."""
         return (self.budget,) * (2 if self.is_in_both_orders else 1)
 
     def plan(self, seed: int) -> sampler.Plan[int]:
         """Return what the sampler needs of this study."""
-        return sampler.Plan(seed, CATALOG, sampler.Neighbours(CATALOG), self.budgets)
+        return sampler.Plan(seed, CATALOG, sampler.Neighbours(CATALOG), self.max_votes)
 
     def true_chain(self) -> Matrix:
         """Return the chain of these voters, or of those that they are taken for, under the rules."""
         voters = self.claimed or self.voters
         orders = ((True,), (False,)) if self.is_in_both_orders else ((True, False),)
-        return transitions([voters.preferences(order) for order in orders], self.budgets)
+        return transitions([voters.preferences(order) for order in orders], self.max_votes)
 
 
 MIXED = Voters(np.array([0.1, 1.9])[:, None] * SCORES)

@@ -44,11 +44,11 @@ class PValues:
         return min(1.0, 2 * min(self.visits, self.moves))
 
 
-def transitions(preferences: Sequence[Matrix], budgets: Sequence[int]) -> Matrix:
+def transitions(preferences: Sequence[Matrix], max_votes: Sequence[int]) -> Matrix:
     """Return the chain of judges who prefer x' to x with the probability at [x, x'], one matrix each, shape (n, n)."""
     q = neighbours_distribution(CATALOG)
     log_r0 = exact.log_base_ratio(CATALOG.log_p0, q)
-    rule = sampler.NVote(tuple(budgets))
+    rule = sampler.NVote(tuple(max_votes))
     return exact.transitions_of(q, rule.mean_acceptance(log_r0, np.stack(preferences, axis=-1)))
 
 

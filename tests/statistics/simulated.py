@@ -51,10 +51,10 @@ def simulated(case: Case, seed: int) -> Paths:
 
     def verdict_on(drawn: sampler.Comparison[int], rng: np.random.Generator) -> Verdict:
         if case.wrong_budget:
-            drawn = replace(drawn, budgets=(case.wrong_budget(drawn.current),))
-        tally = Tally.empty(len(drawn.budgets))
+            drawn = replace(drawn, max_votes=(case.wrong_budget(drawn.current),))
+        tally = Tally.empty(len(drawn.max_votes))
         while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
-            index = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+            index = next(i for i, budget in enumerate(drawn.max_votes) if tally.votes_cast[i] < budget)
             tally = tally.add(index, seats.vote(rng, drawn.current, drawn.proposal, index))
         return verdict
 

@@ -67,20 +67,20 @@ def test_a_broken_rule_is_found(name):
     assert rejected == 0 if name in RIGHT else rejected >= 4
 
 
-def test_budgets_that_follow_from_the_current_object_are_found_in_a_campaign(researcher, monkeypatch):
+def test_max_votes_that_follow_from_the_current_object_are_found_in_a_campaign(researcher, monkeypatch):
     """Through the real database as well, which gives the test the same steps as it decides."""
     case = BROKEN[BUDGETS_BY_OBJECT]
-    break_budgets(monkeypatch, case)
+    break_max_votes(monkeypatch, case)
     found = p_values(Study(researcher, case).run(), case.true_chain())
     print(found)
     assert found.least < LEVEL
 
 
-def break_budgets(monkeypatch, case: Case) -> None:
+def break_max_votes(monkeypatch, case: Case) -> None:
     """Let the current object say how many votes decide a step: what E10 forbids, and no campaign can be told."""
     right = transitions.asked_in
 
     def wrong(comparison: Comparison):
-        return replace(right(comparison), budgets=(case.wrong_budget(comparison.current.index),))
+        return replace(right(comparison), max_votes=(case.wrong_budget(comparison.current.index),))
 
     monkeypatch.setattr(transitions, "asked_in", wrong)

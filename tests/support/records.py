@@ -34,7 +34,7 @@ IN_EVERY_ARCHIVE = {
 
 
 def assert_record_is_whole(campaign: Campaign) -> None:
-    """Votes numbered without a gap and within budgets, steps without a gap, every chain where its steps lead."""
+    """Votes numbered without a gap and within max_votes, steps without a gap, every chain where its steps lead."""
     for comparison in Comparison.objects.filter(chain__campaign=campaign):
         counted = list(comparison.votes.filter(number__isnull=False).select_related("judge"))
         assert sorted(vote.number for vote in counted) == list(range(1, len(counted) + 1)), comparison

@@ -36,9 +36,9 @@ from tests.support.enumerated import FragmentMoves, LearnedFragments
 
 
 Matrix = npt.NDArray[np.float64]
-# (log_r0 of shape (n, n), preference of shape (n, n, m), budgets of length m) -> mean acceptance, shape (n, n).
+# (log_r0 of shape (n, n), preference of shape (n, n, m), max_votes of length m) -> mean acceptance, shape (n, n).
 MeanRule = Callable[[Matrix, Matrix, Sequence[int]], Matrix]
-# (log_r0 of shape (...), votes for the proposal of length m, budgets of length m) -> acceptance, shape (...).
+# (log_r0 of shape (...), votes for the proposal of length m, max_votes of length m) -> acceptance, shape (...).
 Rule = Callable[[Matrix, npt.NDArray[np.int64], npt.NDArray[np.int64]], Matrix]
 
 
@@ -46,7 +46,7 @@ def transition_matrix(
     log_p0: npt.ArrayLike,
     q: Matrix,
     scores: npt.ArrayLike,
-    budgets: Sequence[int],
+    max_votes: Sequence[int],
     rule: MeanRule = sampler.marginal_acceptance,
 ) -> Matrix:
     """Return the exact chain of proposal distribution q and Bradley-Terry judges, their votes averaged out, shape (n,
@@ -56,40 +56,40 @@ def transition_matrix(
         log_p0: shape (n,).
         q: q(x'|x) at [x, x'], shape (n, n).
         scores: shape (m, n).
-        budgets: N_i, length m.
+        max_votes: N_i, length m.
         rule: mean acceptance; by default the package's.
     """
-    return transitions_of(q, rule(log_base_ratio(log_p0, q), preferences(scores), budgets))
+    return transitions_of(q, rule(log_base_ratio(log_p0, q), preferences(scores), max_votes))
 
 
 def averaged(rule: Rule) -> MeanRule:
     """Average a rule on votes over K_i ~ Binomial(N_i, p_i), in plain loops and apart from `sampler`."""
 
-    def mean(log_r0: Matrix, preference: Matrix, budgets: Sequence[int]) -> Matrix:
+    def mean(log_r0: Matrix, preference: Matrix, max_votes: Sequence[int]) -> Matrix:
         total = np.zeros(np.shape(log_r0))
-        for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
+        for tally in itertools.product(*(range(budget + 1) for budget in max_votes)):
             chance = np.ones(np.shape(log_r0))
-            for i, (k, budget) in enumerate(zip(tally, budgets, strict=True)):
+            for i, (k, budget) in enumerate(zip(tally, max_votes, strict=True)):
                 p = preference[..., i]
                 chance = chance * math.comb(budget, k) * p**k * (1 - p) ** (budget - k)
-            total += chance * rule(log_r0, np.array(tally), np.array(budgets))
+            total += chance * rule(log_r0, np.array(tally), np.array(max_votes))
         return total
 
     return mean
 
 
-def plug_in_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
+def plug_in_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], max_votes: npt.NDArray[np.int64]) -> Matrix:
     """A wrong rule: the odds estimated as K / (N - K)."""
     if np.any(votes == 0):
         return np.zeros(np.shape(log_r0))
-    if np.any(votes == budgets):
+    if np.any(votes == max_votes):
         return np.where(np.isneginf(log_r0), 0.0, 1.0)
-    return np.minimum(1, np.exp(log_r0) * np.prod(votes / (budgets - votes)))
+    return np.minimum(1, np.exp(log_r0) * np.prod(votes / (max_votes - votes)))
 
 
-def pooled_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
+def pooled_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], max_votes: npt.NDArray[np.int64]) -> Matrix:
     """A wrong rule for two judges or more: all votes counted as if one judge had cast them."""
-    return np.minimum(1, np.exp(log_r0) * votes.sum() / (budgets.sum() - votes.sum() + 1))
+    return np.minimum(1, np.exp(log_r0) * votes.sum() / (max_votes.sum() - votes.sum() + 1))
 
 
 def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, distribution: Matrix) -> float:
@@ -693,7 +693,7 @@ class _Campaign:
         rng = sampler.stream(config.seed, drawn.chain, drawn.step, sampler.Purpose.JUDGES)
         tally, number = sampler.Tally.empty(len(self.judges)), 0
         while (verdict := sampler.tell(drawn, tally)) is sampler.Verdict.UNDECIDED and number != most:
-            index = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+            index = next(i for i, budget in enumerate(drawn.max_votes) if tally.votes_cast[i] < budget)
             voters, judge, number = self.judges[index], config.judges[index], number + 1
             proposal_first = voters.proposal_is_left(rng)
             shown = (drawn.proposal, drawn.current) if proposal_first else (drawn.current, drawn.proposal)

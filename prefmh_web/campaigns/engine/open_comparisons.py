@@ -182,7 +182,7 @@ class OpenComparison:
     def _askable(self, promised: list[int]) -> tuple[bool, ...]:
         tally = self.tally
         return _askable(
-            self.log_r0, self.uniform, tally.votes_for, tally.votes_cast, tuple(promised), self.campaign.budgets
+            self.log_r0, self.uniform, tally.votes_for, tally.votes_cast, tuple(promised), self.campaign.max_votes
         )
 
 

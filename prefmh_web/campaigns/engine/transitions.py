@@ -104,8 +104,8 @@ def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
     """Store a person's vote on a comparison that is `transactions.locked`, end the lease that it answers, and
     decide the step if that settles it.
 
-    The same key again returns the vote stored first. A vote that comes after the verdict, after its judge's budget
-    is spent, or beside a counted vote of the same voter for the same judge, is kept and not counted: it has no
+    The same key again returns the vote stored first. A vote that comes after the verdict, after its judge's votes
+    are spent, or beside a counted vote of the same voter for the same judge, is kept and not counted: it has no
     number. So is one whose lease has ended, where somebody else's vote would come too late for it.
     """
     # A lease ends with its vote, so one that has not been voted on has none.
@@ -313,7 +313,7 @@ def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
     evidence = started_campaign(comparison.chain.campaign).config.rule.evidence
     if evidence == "votes":
         asked = asked_in(comparison)
-        return sampler.tell(asked, sampler.Tally.empty(len(asked.budgets)))
+        return sampler.tell(asked, sampler.Tally.empty(len(asked.max_votes)))
     return sampler.Verdict.ACCEPT if evidence == "none" else by_numbers(comparison)
 
 
@@ -341,4 +341,4 @@ def mean_ratings(campaign: Campaign, state: State) -> tuple[float, ...] | None:
         raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by ratings")
     stored = sorted(state.ratings.all(), key=lambda rating: rating.slot)
     ratings = [[rating.value for rating in stored if rating.judge_id == judge.pk] for judge in started.judges]
-    return sampler.mean_ratings(rule, started.budgets, ratings)
+    return sampler.mean_ratings(rule, started.max_votes, ratings)

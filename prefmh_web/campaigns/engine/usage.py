@@ -98,7 +98,7 @@ class _Cap:
         """Return why that exceeds the cap, whatever is under way; empty if it does not."""
         if self.requests is not None and self.used.requests + need.requests > self.requests:
             left = f"{self.used.requests} have been made, and the next answer may take up to {need.requests}"
-            return self._sentence(f"{self.requests} requests", "MODEL_BUDGET_REQUESTS", left)
+            return self._sentence(f"{self.requests} requests", "MODEL_CAP_REQUESTS", left)
         if self.cost is None:
             return ""
         if need.cost is None:
@@ -108,7 +108,7 @@ class _Cap:
             )
         if (self.used.cost or 0.0) + need.cost > self.cost + _ALMOST:
             left = f"{self.used.cost:.2f} are spent, and the next answer may cost up to {need.cost:.4f}"
-            return self._sentence(f"{self.cost:.2f}", "MODEL_BUDGET_COST", left)
+            return self._sentence(f"{self.cost:.2f}", "MODEL_CAP_COST", left)
         return ""
 
     def _sentence(self, cap: str, variable: str, left: str) -> str:
@@ -205,7 +205,7 @@ def stopped() -> QuerySet[Campaign]:
 
 def has_site_cap() -> bool:
     """Say whether the site has a cap on what models may take."""
-    return settings.MODEL_BUDGET_COST is not None or settings.MODEL_BUDGET_REQUESTS is not None
+    return settings.MODEL_CAP_COST is not None or settings.MODEL_CAP_REQUESTS is not None
 
 
 def _locked_caps(campaign: Campaign) -> list[_Cap]:
@@ -221,7 +221,7 @@ def _caps(campaign: Campaign) -> list[_Cap]:
         used, under_way = _used(campaign), _under_way(campaign)
         found.append(_Cap(None if cost is None else float(cost), requests, used, under_way, is_site=False))
     if has_site_cap():
-        site = settings.MODEL_BUDGET_COST, settings.MODEL_BUDGET_REQUESTS
+        site = settings.MODEL_CAP_COST, settings.MODEL_CAP_REQUESTS
         found.append(_Cap(*site, _used(None), _under_way(None), is_site=True))
     return found
 

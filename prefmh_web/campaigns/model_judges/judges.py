@@ -401,7 +401,7 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State
     started, index = started_campaign(asking.comparison.chain.campaign), asking.judge.index
     config, source = started.config, model_source(started.config, index)
     # What random numbers of these votes are drawn for.
-    step = started.seed, asking.comparison.chain.index, asking.comparison.step, started.budgets, index
+    step = started.seed, asking.comparison.chain.index, asking.comparison.step, started.max_votes, index
     drawn = sampler.presentations_of(*step, config.judges[index].order)
     order = [drawn[slot] for slot in asking.slots]
     voting = partial(

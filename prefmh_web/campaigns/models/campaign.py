@@ -216,7 +216,7 @@ def columns_of(config: configs.CampaignConfig) -> dict[str, Any]:
 
 
 class Judge(models.Model):
-    """One question of a campaign, with its budget N and who answers: people, or a model behind an endpoint."""
+    """One question of a campaign, with its N votes and who answers: people, or a model behind an endpoint."""
 
     class Order(models.TextChoices):
         RANDOM = "random"

@@ -49,9 +49,9 @@ def room_for(campaign: Campaign, endpoint: Endpoint) -> int:
 def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, free, endpoint, settings):
     ModelUsage.objects.create(campaign=capped, judge_index=0, requests=TAKEN)
     assert (room_for(capped, endpoint), room_for(free, endpoint)) == (1, 3)
-    settings.MODEL_BUDGET_REQUESTS = CAP
+    settings.MODEL_CAP_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
-    assert "MODEL_BUDGET_REQUESTS" in usage.why_reached(free, 0, endpoint, 2)
+    assert "MODEL_CAP_REQUESTS" in usage.why_reached(free, 0, endpoint, 2)
     # A campaign that is deleted gives nothing back.
     lifecycle.discard(capped)
     assert room_for(free, endpoint) == 1
@@ -60,7 +60,7 @@ def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, fre
 def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free, endpoint, settings):
     tried(capped, status=JudgeTrial.Status.ASKING, reserved_requests=TAKEN)
     assert room_for(capped, endpoint) == 3
-    settings.MODEL_BUDGET_REQUESTS = CAP
+    settings.MODEL_CAP_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
     # It only waits: nothing has been used, so nothing is stopped.
     assert usage.why_reached(free, 0, endpoint, CAP) == ""
@@ -76,7 +76,7 @@ def test_turns_under_way_count_for_their_campaign_and_for_the_site(researcher, e
         comparison=opened, judge=asks.judges.get(), asked=1, until=until, reserved_requests=TAKEN
     )
     assert (room_for(asks, endpoint), room_for(free, endpoint)) == (1, 3)
-    settings.MODEL_BUDGET_REQUESTS = CAP
+    settings.MODEL_CAP_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
     # Whoever asked has died: what was on its way may have been answered, and whoever claims the turn anew charges it.
     Turn.objects.filter(pk=turn.pk).update(until=timezone.now())

@@ -39,7 +39,7 @@ PI = target(sampling.LOG_P0, sampling.SCORE[None])
 SPREADS = 4
 
 
-def oracle_rule(log_r0, preference, budgets):
+def oracle_rule(log_r0, preference, max_votes):
     odds = preference[..., 0] / (1 - preference[..., 0])
     return np.minimum(1, np.exp(log_r0) * odds)
 
@@ -149,10 +149,10 @@ def unbalanced(rule):
     return imbalance(target(catalog.log_p0, scores), chain)
 
 
-def under_top_p(log_r0, preference, budgets):
+def under_top_p(log_r0, preference, max_votes):
     """Votes of a model that is truncated to the most probable 80 %: what it prefers by more than that is certain."""
     certain = np.where(preference >= 0.8, 1.0, np.where(preference <= 0.2, 0.0, preference))
-    return marginal_acceptance(log_r0, certain, budgets)
+    return marginal_acceptance(log_r0, certain, max_votes)
 
 
 def test_nine_votes_of_each_of_three_judges_keep_the_target_and_truncated_or_pooled_ones_do_not():
@@ -206,25 +206,25 @@ class WeightedByLength(Suffix):
         return float(np.log(len(state.tokens)) - np.log(len(proposal.tokens)))
 
 
-def unbalanced_stories(suffixes, budgets):
+def unbalanced_stories(suffixes, max_votes):
     """Return the imbalance of the mixture's chain against p0 exp(sum_i s_i), each component with its own ratio."""
     states, log_p0 = solved_texts("ragged")
-    scores = np.random.default_rng(12).normal(size=(len(budgets), len(states)))
+    scores = np.random.default_rng(12).normal(size=(len(max_votes), len(states)))
     q, log_r0 = drawn_by(suffixes, states)
     components = ((np.tile(np.exp(log_p0), (len(states), 1)), np.zeros_like(q)), (q, log_r0))
     fresh, moved = (
-        transitions_of(distribution, marginal_acceptance(ratio, preferences(scores), budgets))
+        transitions_of(distribution, marginal_acceptance(ratio, preferences(scores), max_votes))
         for distribution, ratio in components
     )
     return imbalance(target(log_p0, scores), FRESH * fresh + (1 - FRESH) * moved)
 
 
-@pytest.mark.parametrize("budgets", [(3, 3, 3), (3,)], ids=str)
-def test_the_paper_s_mixture_keeps_the_target_and_a_ratio_that_does_not_go_with_the_cut_does_not(budgets):
+@pytest.mark.parametrize("max_votes", [(3, 3, 3), (3,)], ids=str)
+def test_the_paper_s_mixture_keeps_the_target_and_a_ratio_that_does_not_go_with_the_cut_does_not(max_votes):
     texts = texts_of("ragged")
-    assert unbalanced_stories(Suffix(texts, "limit"), budgets) < 1e-12
-    assert unbalanced_stories(WeightedByLength(texts, "limit"), budgets) > 1e-4
-    assert unbalanced_stories(FreeOfLength(texts, "length"), budgets) > 1e-4
+    assert unbalanced_stories(Suffix(texts, "limit"), max_votes) < 1e-12
+    assert unbalanced_stories(WeightedByLength(texts, "limit"), max_votes) > 1e-4
+    assert unbalanced_stories(FreeOfLength(texts, "length"), max_votes) > 1e-4
 
 
 # Translations by suffixes and a quality estimate: all ratios that QUEST is said to have, on a language that can be

@@ -287,16 +287,16 @@ STEPS, CHAINS, SEED = 300, 4, 17
 TOLERANCE = 4.5
 
 
-def columns(budgets, judges):
+def columns(max_votes, judges):
     """Return the sides by source and place: each a vector over all steps of all chains."""
     indices = [(chain, step) for chain in range(CHAINS) for step in range(1, STEPS + 1)]
     found = {
         ("people", asked): [shows_proposal_first(SEED, *index, asked) for index in indices]
-        for asked in range(sum(budgets))
+        for asked in range(sum(max_votes))
     }
     for judge in judges:
-        sides = np.array([presentations_of(SEED, *index, budgets, judge, "random") for index in indices])
-        found |= {(f"model {judge}", slot): sides[:, slot] for slot in range(budgets[judge])}
+        sides = np.array([presentations_of(SEED, *index, max_votes, judge, "random") for index in indices])
+        found |= {(f"model {judge}", slot): sides[:, slot] for slot in range(max_votes[judge])}
     return {name: np.asarray(sides) for name, sides in found.items()}
 
 
@@ -306,10 +306,10 @@ def deviation(one, other):
 
 
 @pytest.mark.parametrize(
-    ("budgets", "judges"), [((3,), (0,)), ((2, 3), (1,)), ((3, 2), (0,)), ((4, 1, 3), (0, 2)), ((1, 5, 2), (0, 1, 2))]
+    ("max_votes", "judges"), [((3,), (0,)), ((2, 3), (1,)), ((3, 2), (0,)), ((4, 1, 3), (0, 2)), ((1, 5, 2), (0, 1, 2))]
 )
-def test_sides_of_any_two_sources_are_independent_at_any_places_and_budgets(budgets, judges):
-    sides = columns(budgets, judges)
+def test_sides_of_any_two_sources_are_independent_at_any_places_and_max_votes(max_votes, judges):
+    sides = columns(max_votes, judges)
     for (one, first), (other, second) in itertools.combinations(sides.items(), 2):
         assert deviation(first, second) < TOLERANCE, (one, other)
     # Neither does one step tell of the next, nor one chain of another.

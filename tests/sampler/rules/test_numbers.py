@@ -53,7 +53,7 @@ def test_the_name_of_a_scorer_has_at_most_forty_characters():
 def test_a_config_says_what_it_samples_and_comes_back_from_its_json(config, distribution):
     parsed = sampler.parse_config(config)
     assert parsed.target_distribution == distribution
-    assert parsed.budgets == ()
+    assert parsed.max_votes == ()
     assert sampler.parse_config(parsed.model_dump(mode="json")) == parsed
 
 
@@ -183,7 +183,7 @@ def rule(form, **changes):
 
 def by_ratings(pointwise, comparison, *ratings):
     return sampler.tell_by_numbers(
-        pointwise, comparison, *(sampler.mean_ratings(pointwise, comparison.budgets, x) for x in ratings)
+        pointwise, comparison, *(sampler.mean_ratings(pointwise, comparison.max_votes, x) for x in ratings)
     )
 
 
@@ -222,7 +222,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(changes, path, reason):
 
 
 @pytest.mark.parametrize(
-    ("form", "budgets", "current", "proposal", "acceptance"),
+    ("form", "max_votes", "current", "proposal", "acceptance"),
     [
         # Means 4 and 5 on 1 to 10, then 3 and 1.5: the sum of the gaps in tenths.
         ("separate", (2, 1), [[3, 5], [5]], [[2, 4], [5]], 0.8 * math.exp(-0.1)),
@@ -233,10 +233,10 @@ def test_what_does_not_fit_is_refused_with_the_reason(changes, path, reason):
     ],
 )
 def test_a_step_is_accepted_just_below_the_probability_of_the_paper_and_rejected_just_above(
-    form, budgets, current, proposal, acceptance
+    form, max_votes, current, proposal, acceptance
 ):
     pointwise = sampler.PointwiseConfig(form=form)
-    comparison = replace(COMPARISON, budgets=budgets)
+    comparison = replace(COMPARISON, max_votes=max_votes)
     below = replace(comparison, uniform=acceptance * (1 - 1e-12))
     assert by_ratings(pointwise, below, current, proposal) is sampler.Verdict.ACCEPT
     if acceptance < 1:

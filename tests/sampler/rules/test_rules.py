@@ -99,11 +99,11 @@ def biased(preference, bias):
 class RandomSides:
     """A fair coin for every vote: of voters with a bias of b, every vote is for x' with the mean of both chances."""
 
-    budgets: tuple[int, ...]
+    max_votes: tuple[int, ...]
     bias: float = 0.0
 
     def mean_acceptance(self, log_r0, preference):
-        return sampler.NVote(self.budgets).mean_acceptance(log_r0, np.mean(biased(preference, self.bias), axis=0))
+        return sampler.NVote(self.max_votes).mean_acceptance(log_r0, np.mean(biased(preference, self.bias), axis=0))
 
 
 class TwoJudges(RandomSides):
@@ -111,7 +111,7 @@ class TwoJudges(RandomSides):
 
     def in_both_orders(self, preference):
         both = np.stack(biased(preference, self.bias), axis=-1)
-        return both.reshape(*both.shape[:-2], -1), tuple(budget // 2 for budget in self.budgets for _ in range(2))
+        return both.reshape(*both.shape[:-2], -1), tuple(budget // 2 for budget in self.max_votes for _ in range(2))
 
     def mean_acceptance(self, log_r0, preference):
         both, halves = self.in_both_orders(preference)
@@ -123,7 +123,7 @@ class PooledHalves(TwoJudges):
 
     def mean_acceptance(self, log_r0, preference):
         def acceptance(votes):
-            return sampler.acceptance_probability(log_r0, votes[0::2] + votes[1::2], self.budgets)
+            return sampler.acceptance_probability(log_r0, votes[0::2] + votes[1::2], self.max_votes)
 
         return average_over_votes(acceptance, *self.in_both_orders(preference))
 
@@ -134,10 +134,10 @@ every_bias = pytest.mark.parametrize("bias", [0.25, 0.5, 1.0, 2.0])
 @every_distribution
 @every_bias
 @pytest.mark.parametrize("catalog", SMALL_CATALOGS.values(), ids=SMALL_CATALOGS)
-@pytest.mark.parametrize("budgets", [(2,), (4,), (8,), (2, 6)], ids=str)
-def test_two_judges_cancel_a_constant_bias(distribution, bias, catalog, budgets):
-    scores = two_scores(catalog)[: len(budgets)]
-    assert max(errors(TwoJudges(budgets, bias), distribution, scores, 2, catalog)) < ROUNDING
+@pytest.mark.parametrize("max_votes", [(2,), (4,), (8,), (2, 6)], ids=str)
+def test_two_judges_cancel_a_constant_bias(distribution, bias, catalog, max_votes):
+    scores = two_scores(catalog)[: len(max_votes)]
+    assert max(errors(TwoJudges(max_votes, bias), distribution, scores, 2, catalog)) < ROUNDING
 
 
 @every_distribution
@@ -173,15 +173,15 @@ def test_pooling_half_the_votes_in_each_order_is_worse_than_random_sides_on_the_
 
 @every_bias
 @pytest.mark.parametrize(
-    ("budgets", "times", "least"),
+    ("max_votes", "times", "least"),
     # Going back, the orders change places: then 1 and 3 votes do not cancel.
     [((1, 3), 2, 1e-4), ((4,), 1, 1e-3)],
-    ids=["unequal budgets", "the proposal first"],
+    ids=["unequal max_votes", "the proposal first"],
 )
-def test_orders_that_do_not_balance_fail(bias, budgets, times, least):
+def test_orders_that_do_not_balance_fail(bias, max_votes, times, least):
     q, scores = independent_distribution(LOPSIDED), two_scores(LOPSIDED)[:1]
-    shown = np.concatenate(biased(preferences(scores), bias)[: len(budgets)], axis=-1)
-    transitions = transitions_of(q, sampler.NVote(budgets).mean_acceptance(log_base_ratio(LOPSIDED.log_p0, q), shown))
+    shown = np.concatenate(biased(preferences(scores), bias)[: len(max_votes)], axis=-1)
+    transitions = transitions_of(q, sampler.NVote(max_votes).mean_acceptance(log_base_ratio(LOPSIDED.log_p0, q), shown))
     assert imbalance(sampler.target(LOPSIDED.log_p0, times * scores), transitions) > least
 
 
@@ -191,32 +191,32 @@ def test_orders_that_do_not_balance_fail(bias, budgets, times, least):
 FOUR_AND_TWO = (4, 2)
 
 
-def ratio(log_r0, votes, budgets):
+def ratio(log_r0, votes, max_votes):
     """r0 prod_i K_i / (N_i - K_i + 1), not capped."""
-    return np.exp(log_r0) * np.prod(votes / (budgets - votes + 1))
+    return np.exp(log_r0) * np.prod(votes / (max_votes - votes + 1))
 
 
-def barker_one_vote(log_r0, votes, budgets):
+def barker_one_vote(log_r0, votes, max_votes):
     """Barker's r0 / (1 + r0) if one vote of each judge, drawn from its N_i, is for x'."""
-    return np.exp(log_r0) / (1 + np.exp(log_r0)) * np.prod(votes / budgets)
+    return np.exp(log_r0) / (1 + np.exp(log_r0)) * np.prod(votes / max_votes)
 
 
-def barker_all_votes(log_r0, votes, budgets):
+def barker_all_votes(log_r0, votes, max_votes):
     """Barker's t / (1 + t), at t = r0 prod_i K_i / (N_i - K_i + 1)."""
-    return ratio(log_r0, votes, budgets) / (1 + ratio(log_r0, votes, budgets))
+    return ratio(log_r0, votes, max_votes) / (1 + ratio(log_r0, votes, max_votes))
 
 
-def cautious(log_r0, votes, budgets):
+def cautious(log_r0, votes, max_votes):
     """Another function with g(t) = t g(1 / t), at the same t."""
-    t = ratio(log_r0, votes, budgets)
+    t = ratio(log_r0, votes, max_votes)
     return (t + t**2 + t**3) / (1 + t + t**2 + t**3)
 
 
-def thinned(log_r0, votes, budgets):
+def thinned(log_r0, votes, max_votes):
     """The N-vote rule, then a coin that depends on the unordered pair."""
     indices = np.arange(len(LOPSIDED))
     coin = 0.3 + 0.6 * np.cos(indices[:, None] + indices[None, :]) ** 2
-    return coin * np.minimum(1, ratio(log_r0, votes, budgets))
+    return coin * np.minimum(1, ratio(log_r0, votes, max_votes))
 
 
 COMPETITORS = {
@@ -262,8 +262,8 @@ def test_so_no_exact_rule_has_a_smaller_asymptotic_variance_for_any_function(dis
 def test_the_oracle_moves_more_than_any_number_of_votes(distribution):
     known = sampler.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, sampler.Oracle())
     before = chain(distribution)
-    for budgets in [(8, 4), (16, 16)]:
-        after = sampler.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, sampler.NVote(budgets))
+    for max_votes in [(8, 4), (16, 16)]:
+        after = sampler.transition_matrix(LOPSIDED.log_p0, distribution(LOPSIDED), SCORES, sampler.NVote(max_votes))
         assert off_diagonal(after - before).min() > -ROUNDING
         assert off_diagonal(known - after).min() > -ROUNDING
         before = after
