@@ -25,7 +25,7 @@ class Recruiter:
         study: the parameter that names the study; empty where there is none.
         parameters: for each parameter of the link to paste, what the platform puts its value in for.
         appends: parameters that the platform adds by itself.
-        way_back: the address to return to, with {code} and other fields; empty where the researcher must fill it in.
+        return_address: with {code} and other fields; empty where the researcher must fill it in.
         preview: a parameter and the value that it has when somebody only looks at the study.
         help: what the researcher must know to use it.
         source: the documentation that says so, and when it was read.
@@ -41,7 +41,7 @@ class Recruiter:
     study: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     appends: tuple[str, ...] = ()
-    way_back: str = ""
+    return_address: str = ""
     preview: tuple[str, str] | None = None
     help: str = ""
     source: str = ""
@@ -84,7 +84,7 @@ PROLIFIC = Recruiter(
         "STUDY_ID": "{{%STUDY_ID%}}",
         "SESSION_ID": "{{%SESSION_ID%}}",
     },
-    way_back="https://app.prolific.com/submissions/complete?cc={code}",
+    return_address="https://app.prolific.com/submissions/complete?cc={code}",
     help="Paste the link as the study's URL and choose “I'll use URL parameters”. Enter here the completion codes that "
     "you set up in Prolific.",
     source="docs.prolific.com, “The study object”, read on 2026-11-22",

@@ -10,7 +10,7 @@ from typing import Any
 from celery import shared_task
 
 from prefmh_web.campaigns import catalogs, dispatch
-from prefmh_web.campaigns.engine import leases, openings, transitions, usage
+from prefmh_web.campaigns.engine import leases, on_demand, transitions, usage
 from prefmh_web.campaigns.engine.locks import unclaimed
 from prefmh_web.campaigns.lifecycle import changes, judge_trials, status
 from prefmh_web.campaigns.model_judges import asker, turns
@@ -109,7 +109,7 @@ def sweep() -> None:
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
     drawing.look_ahead()
-    for campaign in Campaign.objects.filter(pk__in=openings.wanted().values("campaign")):
+    for campaign in Campaign.objects.filter(pk__in=on_demand.wanted().values("campaign")):
         dispatch.open_chains(campaign)
     for campaign in changes.warm_ups_over():
         dispatch.choose_length(campaign)

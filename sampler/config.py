@@ -200,7 +200,7 @@ class ChainConfig(Sparse):
         return prompts[chain % len(prompts)]
 
     @property
-    def is_elastic(self) -> bool:
+    def opens_on_demand(self) -> bool:
         """True where chains open while the campaign runs, when somebody would wait."""
         return self.max_chains is not None
 

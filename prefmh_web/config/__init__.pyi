@@ -1,6 +1,6 @@
 from .campaign import HIDDEN as HIDDEN
 from .campaign import LARGEST_SEED as LARGEST_SEED
-from .campaign import WAY_BACK_FIELD as WAY_BACK_FIELD
+from .campaign import RETURN_FIELD as RETURN_FIELD
 from .campaign import Answering as Answering
 from .campaign import CampaignConfig as CampaignConfig
 from .campaign import Caps as Caps

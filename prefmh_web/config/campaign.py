@@ -43,9 +43,9 @@ _LAYOUTS = {
 LARGEST_SEED = 2**53 - 1
 PERSONAL_LIMITS = ("quota", "most_minutes", "most_active_minutes", "absent_minutes")
 """Limits that are noted with a person's id."""
-WAY_BACK_FIELDS = ("code", "external_id", "session_id")
+RETURN_FIELDS = ("code", "external_id", "session_id")
 """What an address to return to may name, beside the parameters of the link."""
-WAY_BACK_FIELD = re.compile(r"\{([^{}]*)\}")
+RETURN_FIELD = re.compile(r"\{([^{}]*)\}")
 _PARAMETER = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
 # All that comes after the host: without it, an address ends with its host.
 _HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
@@ -267,7 +267,7 @@ def _of_study(study: Study) -> Iterator[FieldError]:
     found = [*_unknown_people(study)]
     if study.recruiter == OPEN.name and study.refused:
         found.append(("refused", "People who come without an id cannot be known again."))
-    yield from found or _wrong_way_back(study)
+    yield from found or _wrong_return_address(study)
 
 
 def _unknown_people(study: Study) -> Iterator[FieldError]:
@@ -282,27 +282,27 @@ def _unknown_people(study: Study) -> Iterator[FieldError]:
         yield "consent", f"Consent is stored with each person. {_CHOOSE}"
 
 
-def _wrong_way_back(study: Study) -> Iterator[FieldError]:
+def _wrong_return_address(study: Study) -> Iterator[FieldError]:
     recruiter, template = study.platform, study.address_back
     try:
         if template:
-            URLValidator(schemes=["https", "http"])(WAY_BACK_FIELD.sub("x", template))
+            URLValidator(schemes=["https", "http"])(RETURN_FIELD.sub("x", template))
     except ValidationError:
-        yield "way_back", "Enter a whole address that begins with https://."
+        yield "return_address", "Enter a whole address that begins with https://."
         return
-    if WAY_BACK_FIELD.search(_HOST.sub("", template)):
+    if RETURN_FIELD.search(_HOST.sub("", template)):
         # Whoever makes up a link would choose where people go.
-        yield "way_back", "Braces may stand only after the host and a “/”."
+        yield "return_address", "Braces may stand only after the host and a “/”."
         return
     known = {*recruiter.parameters, *recruiter.appends}
-    ours = WAY_BACK_FIELDS[:1] if recruiter.is_open else WAY_BACK_FIELDS
-    unknown = [name for name in WAY_BACK_FIELD.findall(template) if name not in {*ours, *known}]
+    ours = RETURN_FIELDS[:1] if recruiter.is_open else RETURN_FIELDS
+    unknown = [name for name in RETURN_FIELD.findall(template) if name not in {*ours, *known}]
     if recruiter.name == LINK.name:
         # Links of the researcher's own may have any parameter.
         unknown = [name for name in unknown if not _PARAMETER.fullmatch(name)]
     if unknown:
         allowed = ", ".join(f"{{{name}}}" for name in (*ours, *known))
-        yield "way_back", f"{{{unknown[0]}}} is not known. Use {allowed}."
+        yield "return_address", f"{{{unknown[0]}}} is not known. Use {allowed}."
     elif "{code}" in template and not study.codes.get(Outcome.COMPLETED):
         yield "codes", "Enter the code: the address to return to has {code}."
 

@@ -121,7 +121,7 @@ class Study(Declared):
         most_active_minutes: after so many minutes before pairs somebody's part is complete.
         absent_minutes: who is away for so long loses their place.
         most_a_minute: more votes within a minute are a flag.
-        way_back: the address to return to.
+        return_address: the address to return to.
         codes: by how a part ended, the completion code.
         pay: by how a part ended, what is paid where that is not the usual.
         refused: people of these campaigns may not take part.
@@ -243,7 +243,7 @@ class Study(Declared):
         "or the person withdraws, else not.",
         json_schema_extra=ui(fold=_ENDS, labels=_HOW | {"": "as usual"}),
     )
-    way_back: str = Field(
+    return_address: str = Field(
         default="",
         max_length=500,
         title="Address to return to",
@@ -261,7 +261,7 @@ class Study(Declared):
     @property
     def address_back(self) -> str:
         """The address to return to: the researcher's, or the platform's own."""
-        return self.way_back or self.platform.way_back
+        return self.return_address or self.platform.return_address
 
     @property
     def minutes_each(self) -> int | None:

@@ -146,7 +146,7 @@ class Board:
         config, catalog = self.campaign.config, self.catalog
         columns = f"; further columns: {', '.join(catalog.columns)}" if catalog and catalog.columns else ""
         objects = f"{self.campaign.states.count():,} {self.campaign.object_kind.nouns}"
-        chains = f"{config.chains} to {config.max_chains}" if config.is_elastic else str(config.chains)
+        chains = f"{config.chains} to {config.max_chains}" if config.opens_on_demand else str(config.chains)
         questions = dict.fromkeys(map(in_words, config.judges))
         return [
             ("What is compared", in_words(config.space)),

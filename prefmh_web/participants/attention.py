@@ -58,11 +58,11 @@ def due(voter: Voter) -> Check | None:
 
 
 def _check(voter: Voter, trial: Trial) -> Check | None:
-    part, votes = Participation.objects.filter(voter=voter).first(), voter.votes_cast
-    if part is None:
+    participation, votes = Participation.objects.filter(voter=voter).first(), voter.votes_cast
+    if participation is None:
         return None
     # What they were given stays, even if it could not be chosen any more.
-    if given := _whole().filter(participation=part, after_votes=votes).first():
+    if given := _whole().filter(participation=participation, after_votes=votes).first():
         return given
     found = _shown_in(voter, trial)
     if found is None:
@@ -71,7 +71,7 @@ def _check(voter: Voter, trial: Trial) -> Check | None:
     with transaction.atomic():
         if started_campaign(voter.campaign).limits.has_budget and not limits.takes_one_more(voter.campaign):
             return None
-        return _whole().get_or_create(participation=part, after_votes=votes, defaults=found)[0]
+        return _whole().get_or_create(participation=participation, after_votes=votes, defaults=found)[0]
 
 
 def _shown_in(voter: Voter, trial: Trial) -> dict[str, Any] | None:
@@ -126,20 +126,20 @@ def answer(key: uuid.UUID, voter: Voter, choice: Side | None, elapsed_ms: int | 
         voter: is brought up to date.
     """
     with transaction.atomic():
-        part = Participation.objects.select_for_update(no_key=True).get(voter=voter)
+        participation = Participation.objects.select_for_update(no_key=True).get(voter=voter)
         now = {"chosen_side": choice or "", "elapsed_ms": elapsed_ms, "answered_at": timezone.now()}
-        checks = part.checks.filter(key=key, answered_at=None)
+        checks = participation.checks.filter(key=key, answered_at=None)
         (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now)
-        if part.outcome == "" and _has_failed(part):
-            Participation.objects.filter(pk=part.pk).update(stage=Stage.END)
+        if participation.outcome == "" and _has_failed(participation):
+            Participation.objects.filter(pk=participation.pk).update(stage=Stage.END)
             completion.end_of(voter, Outcome.CHECKS_FAILED)
             access.remove(voter)
     locks.refresh(voter)
 
 
-def _has_failed(part: Participation) -> bool:
-    protocol = part.campaign.config.study.protocol
-    failed = [check for check in part.checks.all() if check.is_passed is False]
+def _has_failed(participation: Participation) -> bool:
+    protocol = participation.campaign.config.study.protocol
+    failed = [check for check in participation.checks.all() if check.is_passed is False]
     return protocol.checks_end and len(failed) > protocol.checks_may_fail
 
 
@@ -213,8 +213,8 @@ def answers_in(campaign: Campaign) -> list[GoldAnswers]:
     chose_first: dict[tuple[int, int], bool] = {}
     answered = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.GOLD).exclude(chosen_side="")
     columns = ("participation", "gold", "chosen_side", "is_swapped")
-    for part, gold, side, is_swapped in answered.order_by("after_votes").values_list(*columns):
-        chose_first.setdefault((part, gold), (side == Side.FIRST) != is_swapped)
+    for participation, gold, side, is_swapped in answered.order_by("after_votes").values_list(*columns):
+        chose_first.setdefault((participation, gold), (side == Side.FIRST) != is_swapped)
     found = []
     for number, pair in enumerate(config.study.protocol.gold):
         said = [is_first for (_, gold), is_first in chose_first.items() if gold == number]

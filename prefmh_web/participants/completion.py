@@ -20,7 +20,7 @@ from prefmh_web.campaigns.engine.locks import retried_after_conflicts
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, EndReason, Event, Invitation, Lease, NotPossible, Voter
-from prefmh_web.config import WAY_BACK_FIELD, Outcome, Pay, Study
+from prefmh_web.config import RETURN_FIELD, Outcome, Pay, Study
 from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import limits
 from prefmh_web.participants.models import Participation, Stage
@@ -83,15 +83,15 @@ def outcome_of_leaving(voter: Voter, otherwise: Outcome) -> Outcome:
 def end_of(voter: Voter, outcome: Outcome) -> End:
     """Settle how somebody's part ended, unless it is settled, and return what to show them."""
     study = voter.campaign.config.study
-    parts = Participation.objects.filter(voter=voter)
-    _settle(parts, study, outcome)
-    participation = parts.select_related("participant").first()
+    participations = Participation.objects.filter(voter=voter)
+    _settle(participations, study, outcome)
+    participation = participations.select_related("participant").first()
     if participation is None:
         code, known, by_hand = study.codes.get(outcome, ""), {}, ""
     else:
         outcome, code, by_hand = Outcome(participation.outcome), participation.code, participation.pay
         known = fields_of(participation, study.platform)
-    address = way_back(study.address_back, known | {"code": code})
+    address = return_address(study.address_back, known | {"code": code})
     pay = study.paid(outcome, voter.votes_cast, by_hand)
     debriefing = rendered(study.protocol.debriefing) if outcome in TOOK_PART else ""
     return End(outcome, code, address, study.platform.called, pay is not Pay.NOTHING, debriefing)
@@ -101,12 +101,12 @@ def refuse(voter: Voter) -> None:
     """Settle that somebody does not consent, unless their part has ended otherwise. Who took part until now, under an
     earlier text or none, withdraws by that: their open pair goes to somebody else.
     """
-    parts = Participation.objects.filter(voter=voter)
-    part = parts.get()
-    if any(each["agreed"] for each in part.consents) or part.placed_at or voter.votes_cast:
+    participations = Participation.objects.filter(voter=voter)
+    participation = participations.get()
+    if any(each["agreed"] for each in participation.consents) or participation.placed_at or voter.votes_cast:
         withdraw(voter)
     else:
-        _settle(parts, voter.campaign.config.study, Outcome.NO_CONSENT)
+        _settle(participations, voter.campaign.config.study, Outcome.NO_CONSENT)
 
 
 def take_back_refusal(voter: Voter) -> None:
@@ -130,35 +130,35 @@ def has_withdrawn(voter: Voter) -> bool:
 
 def is_closed(voter: Voter) -> bool:
     """True if somebody's part has ended and they are asked nothing more, not even the last questions."""
-    part = Participation.objects.filter(voter=voter).first()
-    return part is not None and _is_closed(part)
+    participation = Participation.objects.filter(voter=voter).first()
+    return participation is not None and _is_closed(participation)
 
 
-def _is_closed(part: Participation) -> bool:
+def _is_closed(participation: Participation) -> bool:
     # Who has voted to the end sees the page of the votes once more, or is at the last questions.
-    is_after_votes = part.stage in (Stage.VOTES, Stage.LAST_QUESTIONS)
-    return part.outcome in CLOSED or bool(part.outcome and not is_after_votes)
+    is_after_votes = participation.stage in (Stage.VOTES, Stage.LAST_QUESTIONS)
+    return participation.outcome in CLOSED or bool(participation.outcome and not is_after_votes)
 
 
 def closed_end(voter: Voter) -> End | None:
     """Return what somebody reads whose part is closed; None if it is not, or if there is nothing to tell them."""
-    part = Participation.objects.filter(voter=voter).first()
-    if part is None or not (voter.removed_at or _is_closed(part)):
+    participation = Participation.objects.filter(voter=voter).first()
+    if participation is None or not (voter.removed_at or _is_closed(participation)):
         return None
-    return end_of(voter, Outcome(part.outcome or outcome_due(voter) or Outcome.ENDED))
+    return end_of(voter, Outcome(participation.outcome or outcome_due(voter) or Outcome.ENDED))
 
 
 def settle_overdue() -> None:
     """Settle the parts of people who have gone: after the last vote asked of them, or before the campaign ended."""
     asked = Lease.objects.filter(voter=OuterRef("voter"), ended_at__isnull=True)
-    parts = Participation.objects.filter(~Exists(asked), outcome="").select_related("voter")
+    participations = Participation.objects.filter(~Exists(asked), outcome="").select_related("voter")
     for campaign in limits.going_on():
-        for part in parts.filter(limits.may_be_over(campaign), campaign=campaign):
-            part.voter.campaign = campaign
-            if outcome := outcome_due(part.voter):
-                end_of(part.voter, outcome)
+        for participation in participations.filter(limits.may_be_over(campaign), campaign=campaign):
+            participation.voter.campaign = campaign
+            if outcome := outcome_due(participation.voter):
+                end_of(participation.voter, outcome)
                 # A page that waits for a pair shows the code.
-                sockets.notify(sockets.voter(part.voter_id))
+                sockets.notify(sockets.voter(participation.voter_id))
 
 
 def fields_of(participation: Participation, platform: Recruiter) -> dict[str, str]:
@@ -170,26 +170,26 @@ def fields_of(participation: Participation, platform: Recruiter) -> dict[str, st
     return parameters | own | {"external_id": external_id, "session_id": session_id}
 
 
-def way_back(template: str, known: Mapping[str, str]) -> str:
+def return_address(template: str, known: Mapping[str, str]) -> str:
     """Return the address to go back to; empty if there is none, or if it needs a field that is empty.
 
     Args:
         template: an address with names in braces.
         known: the values by name.
     """
-    names = WAY_BACK_FIELD.findall(template)
+    names = RETURN_FIELD.findall(template)
     if not all(known.get(name) for name in names):
         return ""
-    return WAY_BACK_FIELD.sub(lambda field: quote(known[field[1]], safe=""), template)
+    return RETURN_FIELD.sub(lambda field: quote(known[field[1]], safe=""), template)
 
 
-def _settle(parts: QuerySet[Participation], study: Study, outcome: Outcome) -> None:
-    parts.filter(outcome="").update(outcome=outcome, finished_at=timezone.now())
+def _settle(participations: QuerySet[Participation], study: Study, outcome: Outcome) -> None:
+    participations.filter(outcome="").update(outcome=outcome, finished_at=timezone.now())
     # A code that the researcher has not entered yet is none that anybody was shown.
     for settled, code in study.codes.items():
         if code:
             # Nor is there one for somebody whose part was ended by hand without pay.
-            parts.filter(outcome=settled, code="").exclude(pay=Pay.NOTHING).update(code=code)
+            participations.filter(outcome=settled, code="").exclude(pay=Pay.NOTHING).update(code=code)
 
 
 @retried_after_conflicts
@@ -214,11 +214,11 @@ def exclude(voter: Voter, by: User, reason: EndReason, text: str, *, is_paid: bo
     """
     with transaction.atomic():
         # In the order in which a withdrawal takes them. Of two who press the button at once, one waits here.
-        part = Participation.objects.select_for_update(no_key=True).filter(voter=voter).first()
+        participation = Participation.objects.select_for_update(no_key=True).filter(voter=voter).first()
         Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
         person = locks.person(voter.pk)
         _demand_going_on(person)
-        paid = is_paid if part is not None and _settle_exclusion(part, person, is_paid) else None
+        paid = is_paid if participation is not None and _settle_exclusion(participation, person, is_paid) else None
         said = {"reason": reason, "paid": paid, "text": text}
         events.note(person.campaign_id, Event.Kind.PARTICIPATION_ENDED, by, said, person)
         access.remove(person)
@@ -251,12 +251,12 @@ def _demand_going_on(person: Voter) -> None:
         raise NotPossible(f"The part of person {person.pk} has ended already.")
 
 
-def _settle_exclusion(part: Participation, person: Voter, is_paid: bool) -> bool:
+def _settle_exclusion(participation: Participation, person: Voter, is_paid: bool) -> bool:
     """Settle the outcome; False if it is another than that the researcher ends the part."""
-    if part.outcome:
+    if participation.outcome:
         return False
     outcome = outcome_of_leaving(person, Outcome.ENDED)
     if outcome is Outcome.ENDED:
-        Participation.objects.filter(pk=part.pk).update(pay=Pay.FULL if is_paid else Pay.NOTHING)
+        Participation.objects.filter(pk=participation.pk).update(pay=Pay.FULL if is_paid else Pay.NOTHING)
     end_of(person, outcome)
     return outcome is Outcome.ENDED

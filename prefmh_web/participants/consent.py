@@ -65,12 +65,12 @@ def is_needed(voter: Voter | None, study: Study) -> bool:
 
 def note(voter: Voter, answer: Answer) -> None:
     """Store what somebody answered, unless that is their last answer. Within a transaction."""
-    part = Participation.objects.select_for_update(no_key=True).get(voter=voter)
-    last = part.consents[-1] if part.consents else {}
+    participation = Participation.objects.select_for_update(no_key=True).get(voter=voter)
+    last = participation.consents[-1] if participation.consents else {}
     said = {"version": answer.version, "agreed": answer.agrees}
     if said != {name: last.get(name) for name in said}:
-        part.consents.append(said | {"at": timezone.now().isoformat()})
-        part.save(update_fields=["consents"])
+        participation.consents.append(said | {"at": timezone.now().isoformat()})
+        participation.save(update_fields=["consents"])
 
 
 def answer_in(fields: Mapping[str, str]) -> Answer | None:

@@ -112,8 +112,8 @@ def waiting_in(campaign: Campaign) -> int:
 
 def forget_all(campaign: Campaign) -> None:
     """Delete all that is known of the people of a campaign that is being deleted, some hundred at a time."""
-    parts = Participation.objects.filter(campaign=campaign)
-    while found := list(parts.order_by("pk").values_list("pk", "participant")[:_AT_ONCE]):
+    participations = Participation.objects.filter(campaign=campaign)
+    while found := list(participations.order_by("pk").values_list("pk", "participant")[:_AT_ONCE]):
         people = [participant for _, participant in found if participant is not None]
         with transaction.atomic():
             _lock_participants(people)
@@ -126,8 +126,8 @@ def _numbers(voter: Voter, scope: Scope) -> list[int]:
     participant = Participation.objects.filter(voter=voter).values_list("participant", flat=True).first()
     if scope is Scope.PARTICIPATION or participant is None:
         return [voter.pk]
-    parts = Participation.objects.filter(participant=participant)
-    return list(parts.order_by("voter").values_list("voter", flat=True))
+    participations = Participation.objects.filter(participant=participant)
+    return list(participations.order_by("voter").values_list("voter", flat=True))
 
 
 def _ask(numbers: Collection[int]) -> None:
@@ -136,8 +136,8 @@ def _ask(numbers: Collection[int]) -> None:
     Voter.objects.filter(pk__in=numbers, erasure_requested_at=None).update(erasure_requested_at=timezone.now())
     for number in numbers:
         person = locks.person(number)
-        part = Participation.objects.filter(voter=number).first()
-        if part is not None and part.outcome == "":
+        participation = Participation.objects.filter(voter=number).first()
+        if participation is not None and participation.outcome == "":
             completion.end_of(person, completion.outcome_of_leaving(person, Outcome.WITHDRAWN))
         if person.panelist is None and person.removed_at is None:
             access.remove(person)
@@ -148,9 +148,9 @@ def _lock(numbers: Collection[int]) -> None:
     campaigns = Voter.objects.filter(pk__in=numbers).order_by("campaign")
     for campaign in campaigns.values_list("campaign", flat=True).distinct():
         lock_people(campaign)
-    parts = Participation.objects.filter(voter__in=numbers)
-    _lock_participants([pk for pk in parts.values_list("participant", flat=True) if pk is not None])
-    list(parts.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+    participations = Participation.objects.filter(voter__in=numbers)
+    _lock_participants([pk for pk in participations.values_list("participant", flat=True) if pk is not None])
+    list(participations.select_for_update(no_key=True).order_by("pk").values_list("pk"))
     list(Voter.objects.select_for_update(no_key=True).filter(pk__in=numbers).order_by("pk").values_list("pk"))
 
 
@@ -183,29 +183,29 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
 
 def remove(campaign: Campaign, voters: Collection[int]) -> list[str]:
     """Remove everything that tells who voters of a campaign are; return of which kinds there was something."""
-    parts = Participation.objects.filter(voter__in=voters)
+    participations = Participation.objects.filter(voter__in=voters)
     panelists = Voter.objects.filter(pk__in=voters, panelist__isnull=False).values_list("panelist", flat=True)
     told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), voter__in=voters)
     counts = {
-        "answers": parts.exclude(answers={}, practice=[]).update(answers={}, practice=[]),
+        "answers": participations.exclude(answers={}, practice=[]).update(answers={}, practice=[]),
         "reports": Event.objects.filter(voter__in=voters, kind=Event.Kind.REPORTED).delete()[0],
         # That their part was ended, and when, stays an event of the record.
         "reasons": events.empty_texts(voters),
         "names": access.forget_names(campaign, [number for number in panelists if number is not None]),
-        "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
+        "parameters": participations.filter(~Q(visits=[])).update(visits=[]),
         "pages": told.update(layout="", is_translated=None),
-        "ids": _forget_ids(parts),
+        "ids": _forget_ids(participations),
     }
     for kind, name in hooks.REMOVALS.items():
         counts[kind] = import_string(name)(campaign, voters)
     # A trial on their screen is taken back, as their pair is: its room in the budget is free again.
-    Check.objects.filter(participation__in=parts, answered_at=None).update(answered_at=timezone.now())
+    Check.objects.filter(participation__in=participations, answered_at=None).update(answered_at=timezone.now())
     return [kind for kind, count in counts.items() if count]
 
 
-def _forget_ids(parts: QuerySet[Participation]) -> int:
-    people = [pk for pk in parts.values_list("participant", flat=True) if pk is not None]
-    parts.update(participant=None, code="", bonus=None, waits_since=None)
+def _forget_ids(participations: QuerySet[Participation]) -> int:
+    people = [pk for pk in participations.values_list("participant", flat=True) if pk is not None]
+    participations.update(participant=None, code="", bonus=None, waits_since=None)
     # Who takes part in another campaign of the same owner is still somebody there.
     Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
     return len(people)

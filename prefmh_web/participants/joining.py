@@ -36,7 +36,7 @@ class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
 
 def voter_of(campaign: Campaign, arrival: Arrival) -> Voter | None:
     """Return who a person is in a campaign, if they have joined it before, on whatever device."""
-    found = _parts(campaign, campaign.config.study, arrival).filter(campaign=campaign).first()
+    found = _participations(campaign, campaign.config.study, arrival).filter(campaign=campaign).first()
     return found.voter if found else None
 
 
@@ -50,7 +50,7 @@ def voter_for(invitation: Invitation, arrival: Arrival) -> Voter:
     campaign = invitation.campaign
     # Locked: of two pages that bring the same person at once, the second finds what the first has made.
     study = locked_study(campaign.pk)
-    known = _parts(campaign, study, arrival)
+    known = _participations(campaign, study, arrival)
     participation = known.filter(campaign=campaign).first()
     if participation is None:
         if known.filter(campaign__in=[each.number for each in study.refused]).exists():
@@ -77,7 +77,7 @@ def newcomer(invitation: Invitation) -> Voter:
     return made
 
 
-def _parts(campaign: Campaign, study: Study, arrival: Arrival) -> QuerySet[Participation]:
+def _participations(campaign: Campaign, study: Study, arrival: Arrival) -> QuerySet[Participation]:
     """All parts that a person has taken in campaigns of this owner."""
     found = Participation.objects.filter(
         participant__owner=campaign.owner_id,

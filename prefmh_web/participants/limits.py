@@ -47,8 +47,8 @@ def locked_study(campaign_id: int) -> Study:
 
 def going_on() -> QuerySet[Campaign]:
     """Return the campaigns in which somebody has a part that has not ended."""
-    parts = Participation.objects.filter(campaign=OuterRef("pk"), outcome="")
-    return Campaign.objects.filter(Exists(parts))
+    participations = Participation.objects.filter(campaign=OuterRef("pk"), outcome="")
+    return Campaign.objects.filter(Exists(participations))
 
 
 def minutes_of(voters: QuerySet[Voter]) -> Mapping[int, float]:
@@ -101,10 +101,10 @@ def is_time_over(voter: Voter) -> bool:
 
 def note_wait(voter: Voter, *, is_waiting: bool) -> None:
     """Note that somebody has just found no pair, or has one again; only where waits end parts."""
-    parts = Participation.objects.filter(voter=voter.pk, outcome="", waits_since__isnull=is_waiting)
+    participations = Participation.objects.filter(voter=voter.pk, outcome="", waits_since__isnull=is_waiting)
     since = timezone.now() if is_waiting else None
     # After the commit: whoever settles a part locks it before its voter, and a vote holds the voter.
-    transaction.on_commit(lambda: parts.update(waits_since=since))
+    transaction.on_commit(lambda: participations.update(waits_since=since))
 
 
 def has_waited_enough(voter: Voter) -> bool:
@@ -135,8 +135,8 @@ def may_be_over(campaign: Campaign) -> Q:
     if asked.minutes_each is not None:
         is_late |= Q(voter__joined_at__lte=now - timedelta(minutes=asked.minutes_each))
     if asked.active_minutes is not None:
-        parts = Participation.objects.filter(campaign=campaign, outcome="")
-        minutes = minutes_of(Voter.objects.filter(pk__in=parts.values("voter")))
+        participations = Participation.objects.filter(campaign=campaign, outcome="")
+        minutes = minutes_of(Voter.objects.filter(pk__in=participations.values("voter")))
         is_late |= Q(voter__in=[pk for pk, spent in minutes.items() if spent >= asked.active_minutes])
     if asked.votes_each is not None:
         is_over |= Q(voter__votes_cast__gte=asked.votes_each)
@@ -146,11 +146,11 @@ def may_be_over(campaign: Campaign) -> Q:
     return is_late | has_waited & is_here | (is_over | has_waited) & Q(voter__votes_cast__gte=1)
 
 
-def take(part: Participation, study: Study) -> bool:
+def take(participation: Participation, study: Study) -> bool:
     """Give somebody a place, and return True, if one is free. The caller holds the lock of the study."""
-    if not _is_free(part, study):
+    if not _is_free(participation, study):
         return False
-    Participation.objects.filter(pk=part.pk).update(placed_at=timezone.now())
+    Participation.objects.filter(pk=participation.pk).update(placed_at=timezone.now())
     return True
 
 
@@ -173,12 +173,12 @@ def are_limited(study: Study) -> bool:
     return study.quota is not None or any(question.quota for question in study.protocol.questions)
 
 
-def _is_free(part: Participation, study: Study) -> bool:
-    others = held(part.campaign, study).exclude(pk=part.pk)
+def _is_free(participation: Participation, study: Study) -> bool:
+    others = held(participation.campaign, study).exclude(pk=participation.pk)
     if study.quota is not None and others.count() >= study.quota:
         return False
     for question in study.protocol.questions:
-        answer = part.answers.get(question.name, {}).get("answer", "")
+        answer = participation.answers.get(question.name, {}).get("answer", "")
         most = question.quota.get(answer)
         # Not by a look-up in words: a question's name may have two underscores.
         given = KeyTransform("answer", KeyTransform(question.name, "answers"))

@@ -41,29 +41,32 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     reasons = {voter: data["text"] for voter, data in ended.values_list("voter", "data")}
     yield COLUMNS
     for person in people_of(campaign):
-        part, votes = person.part, person.voter.votes_cast
-        if part is None or part.participant is None:
+        participation, votes = person.participation, person.voter.votes_cast
+        if participation is None or participation.participant is None:
             continue
         yield (
-            sampler.escaped(part.given_id),
-            *map(sampler.escaped, _sent_under(part, study.platform)),
-            part.outcome,
-            sampler.escaped(part.code),
-            study.paid(part.outcome, votes, part.pay).label if part.outcome else "",
-            sampler.moment(part.arrived_at),
-            sampler.moment(part.finished_at),
-            f"{minutes.get(part.voter_id, 0):.1f}",
+            sampler.escaped(participation.given_id),
+            *map(sampler.escaped, _sent_under(participation, study.platform)),
+            participation.outcome,
+            sampler.escaped(participation.code),
+            study.paid(participation.outcome, votes, participation.pay).label if participation.outcome else "",
+            sampler.moment(participation.arrived_at),
+            sampler.moment(participation.finished_at),
+            f"{minutes.get(participation.voter_id, 0):.1f}",
             str(votes),
             str(person.checks_passed),
             str(person.checks_failed),
-            "" if part.bonus is None else str(part.bonus),
-            sampler.escaped(reasons.get(part.voter_id, "")),
+            "" if participation.bonus is None else str(participation.bonus),
+            sampler.escaped(reasons.get(participation.voter_id, "")),
         )
 
 
-def _sent_under(part: Participation, recruiter: Recruiter) -> tuple[str, str, str]:
+def _sent_under(participation: Participation, recruiter: Recruiter) -> tuple[str, str, str]:
     """Return the study's id, the session under which a part ended, and all of its sessions."""
-    visit, sessions = part.paid_visit, dict.fromkeys(each.get("session_id", "") for each in part.visits)
+    visit, sessions = (
+        participation.paid_visit,
+        dict.fromkeys(each.get("session_id", "") for each in participation.visits),
+    )
     study = visit.get("parameters", {}).get(recruiter.study, "") if recruiter.study else ""
     return study, visit.get("session_id", ""), " ".join(sessions)
 
@@ -92,23 +95,26 @@ def owed(campaign: Campaign, numbers: Collection[int]) -> set[int]:
         # Nothing says who they are: they are paid by what the last page tells them, or not at all.
         return set()
     unpaid = Participation.objects.filter(voter__in=numbers, participant__isnull=False, paid_at=None)
-    return {part.voter_id for part in unpaid.select_related("voter") if _earns(part, study)}
+    return {participation.voter_id for participation in unpaid.select_related("voter") if _earns(participation, study)}
 
 
 def would_be_owed(voter: Voter) -> bool:
     """Return whether somebody who leaves now would still have to be paid."""
-    part = Participation.objects.filter(voter=voter, paid_at=None).select_related("voter").first()
+    participation = Participation.objects.filter(voter=voter, paid_at=None).select_related("voter").first()
     study = voter.campaign.config.study
-    if part is None or not study.platform.person:
+    if participation is None or not study.platform.person:
         return False
-    part.outcome = part.outcome or completion.outcome_of_leaving(voter, Outcome.WITHDRAWN)
-    return _earns(part, study)
+    participation.outcome = participation.outcome or completion.outcome_of_leaving(voter, Outcome.WITHDRAWN)
+    return _earns(participation, study)
 
 
-def _earns(part: Participation, study: Study) -> bool:
-    if not part.outcome:
+def _earns(participation: Participation, study: Study) -> bool:
+    if not participation.outcome:
         return True
-    return bool(part.bonus) or study.paid(part.outcome, part.voter.votes_cast, part.pay) is not Pay.NOTHING
+    return (
+        bool(participation.bonus)
+        or study.paid(participation.outcome, participation.voter.votes_cast, participation.pay) is not Pay.NOTHING
+    )
 
 
 def settle(campaign: Campaign, voter: Voter | None = None, *, by: User | None = None) -> int:
@@ -125,8 +131,8 @@ def settle(campaign: Campaign, voter: Voter | None = None, *, by: User | None = 
 
 def unsettled(campaign: Campaign) -> int:
     """Return how many people whose part has ended nobody has said to be paid."""
-    parts = Participation.objects.filter(campaign=campaign, participant__isnull=False).exclude(outcome="")
-    return len(owed(campaign, list(parts.values_list("voter", flat=True))))
+    participations = Participation.objects.filter(campaign=campaign, participant__isnull=False).exclude(outcome="")
+    return len(owed(campaign, list(participations.values_list("voter", flat=True))))
 
 
 def tables_of_people(campaign: Campaign) -> Iterator[tuple[tables.Table, Iterator[Row]]]:
@@ -140,8 +146,8 @@ def tables_of_people(campaign: Campaign) -> Iterator[tuple[tables.Table, Iterato
 
 def consents(campaign: Campaign) -> Iterator[Happened]:
     """Yield what each person answered who was asked to agree to a text."""
-    parts = Participation.objects.filter(campaign=campaign).values_list("voter", "consents")
-    for voter, given in parts:
+    participations = Participation.objects.filter(campaign=campaign).values_list("voter", "consents")
+    for voter, given in participations:
         for each in given:
             said = {"version": each["version"], "agreed": each["agreed"]}
             yield datetime.fromisoformat(each["at"]), "consent-answered", voter, said
@@ -153,8 +159,8 @@ def answers(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """
     yield ("voter", "question", "answer", "answered_at")
     numbers = numbers_in(campaign)
-    parts = Participation.objects.filter(campaign=campaign).exclude(answers={}).values_list("voter", "answers")
-    found = [(each["at"], who, name, each["answer"]) for who, given in parts for name, each in given.items()]
+    participations = Participation.objects.filter(campaign=campaign).exclude(answers={}).values_list("voter", "answers")
+    found = [(each["at"], who, name, each["answer"]) for who, given in participations for name, each in given.items()]
     for at, who, name, answer in sorted(found):
         yield str(numbers[who]), name, sampler.escaped(answer), sampler.moment(datetime.fromisoformat(at))
 
@@ -163,16 +169,16 @@ def _voters(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
     most = campaign.config.study.most_a_minute
     fast = fast_votes(campaign.voters.all(), most)
     found = Participation.objects.filter(campaign=campaign).select_related("voter").order_by("voter")
-    for part in found.iterator(chunk_size=_AT_A_TIME):
+    for participation in found.iterator(chunk_size=_AT_A_TIME):
         yield tables.VOTERS.row(
-            voter=numbers[part.voter_id],
-            joined_at=part.voter.joined_at,
-            removed_at=part.voter.removed_at,
-            stage=part.stage,
-            outcome=part.outcome,
-            finished_at=part.finished_at,
+            voter=numbers[participation.voter_id],
+            joined_at=participation.voter.joined_at,
+            removed_at=participation.voter.removed_at,
+            stage=participation.stage,
+            outcome=participation.outcome,
+            finished_at=participation.finished_at,
             most_a_minute=most,
-            fast_votes=None if most is None else fast[part.voter_id],
+            fast_votes=None if most is None else fast[participation.voter_id],
         )
 
 

@@ -26,7 +26,7 @@ class Person:
     Args:
         number: what they are called in the record.
         voter: who they are in the record.
-        part: who they are to their platform, and how far; None where none has sent them.
+        participation: who they are to their platform, and how far; None where none has sent them.
         votes: how many they gave, those that came too late included.
         first: how many of these chose the first object.
         skips: how many pairs they skipped.
@@ -39,7 +39,7 @@ class Person:
 
     number: int
     voter: Voter
-    part: Participation | None
+    participation: Participation | None
     votes: int
     first: int
     skips: int
@@ -52,18 +52,18 @@ class Person:
     @property
     def has_id(self) -> bool:
         """True while it is known with which id a platform has sent them."""
-        return bool(self.part and self.part.given_id)
+        return bool(self.participation and self.participation.given_id)
 
     @property
     def stage(self) -> Stage | None:
         """Where they are; None where there are no stages."""
-        return Stage(self.part.stage) if self.part else None
+        return Stage(self.participation.stage) if self.participation else None
 
     @property
     def outcome(self) -> Outcome | None:
         """How their part has ended; None while it goes on."""
-        if self.part and self.part.outcome:
-            return Outcome(self.part.outcome)
+        if self.participation and self.participation.outcome:
+            return Outcome(self.participation.outcome)
         return Outcome.ENDED if self.voter.removed_at else None
 
     @property
@@ -102,7 +102,7 @@ def person_of(voter: Voter) -> Person:
 
 def _people(campaign: Campaign, voters: QuerySet[Voter]) -> list[Person]:
     whole = Participation.objects.filter(voter__in=voters).select_related("participant")
-    parts, numbers = {part.voter_id: part for part in whole}, numbers_in(campaign)
+    participations, numbers = {participation.voter_id: participation for participation in whole}, numbers_in(campaign)
     medians, fast = _medians(voters), fast_votes(voters, campaign.config.study.most_a_minute)
     # For all in one statement: asked for each person, it would look up each of their votes.
     votes = Vote.objects.filter(voter__in=voters).order_by().values_list("voter")
@@ -122,7 +122,7 @@ def _people(campaign: Campaign, voters: QuerySet[Voter]) -> list[Person]:
         Person(
             number=numbers[each.pk],
             voter=each,
-            part=parts.get(each.pk),
+            participation=participations.get(each.pk),
             votes=given.get(each.pk, (0, 0))[0],
             first=given.get(each.pk, (0, 0))[1],
             skips=each.skipped,
@@ -130,7 +130,7 @@ def _people(campaign: Campaign, voters: QuerySet[Voter]) -> list[Person]:
             checks_passed=each.passed,
             checks_failed=each.failed,
             fast_votes=fast[each.pk],
-            seen_at=_seen_at(each, parts.get(each.pk), each.asked_at),
+            seen_at=_seen_at(each, participations.get(each.pk), each.asked_at),
         )
         for each in found
     ]
@@ -157,11 +157,11 @@ def _medians(voters: QuerySet[Voter]) -> dict[int, float]:
     return {voter: sum(times) / len(times) for voter, times in middle.items()}
 
 
-def _seen_at(voter: Voter, part: Participation | None, asked_at: datetime | None) -> datetime:
+def _seen_at(voter: Voter, participation: Participation | None, asked_at: datetime | None) -> datetime:
     until = voter.online_until
     # What an open page renews lies a little in the future.
     online_until = min(until, timezone.now()) if until else None
-    moments = (voter.joined_at, part and part.seen_at, asked_at, online_until)
+    moments = (voter.joined_at, participation and participation.seen_at, asked_at, online_until)
     return max(moment for moment in moments if moment)
 
 

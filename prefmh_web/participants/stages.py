@@ -84,11 +84,13 @@ class StagePage:
         """Return what stands above the form, as HTML; perhaps nothing."""
         return SafeString()
 
-    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
+    def form(
+        self, protocol: Protocol, participation: Participation, posted: Mapping[str, str] | None = None
+    ) -> forms.Form:
         """Return the form, filled in if something was posted. What is chosen is sent in the protocol's own words."""
         return forms.Form(posted, prefix=PREFIX)
 
-    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+    def result(self, participation: Participation, protocol: Protocol, form: forms.Form) -> Result:
         """Note the answers of a form without errors in the part, and say what comes of them. The caller stores it."""
         return Result()
 
@@ -107,18 +109,22 @@ class Questions(StagePage):
         """True if there is one."""
         return bool(self._questions(protocol))
 
-    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
+    def form(
+        self, protocol: Protocol, participation: Participation, posted: Mapping[str, str] | None = None
+    ) -> forms.Form:
         """Return a field for each question, by its name."""
         form = forms.Form(posted, prefix=PREFIX)
         form.fields.update({question.name: _field(question) for question in self._questions(protocol)})
         return form
 
-    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+    def result(self, participation: Participation, protocol: Protocol, form: forms.Form) -> Result:
         """Note the answers; whoever is not eligible by one of them cannot take part."""
         given = {name: str(answer) for name, answer in form.cleaned_data.items() if answer not in (None, "")}
         at = timezone.now().isoformat()
         # Repeated after a page was lost, the first answers hold.
-        part.answers = {name: {"answer": answer, "at": at} for name, answer in given.items()} | part.answers
+        participation.answers = {
+            name: {"answer": answer, "at": at} for name, answer in given.items()
+        } | participation.answers
         screening = [question for question in self._questions(protocol) if question.is_screening]
         is_eligible = all(question.admits(given[question.name]) for question in screening)
         return Result() if is_eligible else Result(Outcome.NOT_ELIGIBLE)
@@ -196,21 +202,25 @@ class Practice(StagePage):
     name = Stage.PRACTICE
     title = _("Practice")
 
-    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> PracticeForm:
+    def form(
+        self, protocol: Protocol, participation: Participation, posted: Mapping[str, str] | None = None
+    ) -> PracticeForm:
         """Return the form of the first pair from which they have not gone on."""
-        return PracticeForm(_exercise(protocol, part), posted)
+        return PracticeForm(_exercise(protocol, participation), posted)
 
-    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+    def result(self, participation: Participation, protocol: Protocol, form: forms.Form) -> Result:
         """Note the answer, or that they go on from it."""
-        now = _exercise(protocol, part)
+        now = _exercise(protocol, participation)
         if form.cleaned_data["step"] != now.step:
             # Sent twice, or from a second page.
             return Result(stays=True)
         at = timezone.now().isoformat()
         if now.chosen:
-            part.practice[now.number]["read_at"] = at
+            participation.practice[now.number]["read_at"] = at
         elif form.cleaned_data["choice"]:
-            part.practice.append({"chosen_side": form.cleaned_data["choice"], "answered_at": at, "read_at": None})
+            participation.practice.append(
+                {"chosen_side": form.cleaned_data["choice"], "answered_at": at, "read_at": None}
+            )
         else:
             return Result(again=str(_("Choose one of the two.")))
         return Result(stays=not (now.chosen and now.is_last))
@@ -227,22 +237,24 @@ class Comprehension(StagePage):
         """Return the instructions, to read again."""
         return rendered(protocol.instructions)
 
-    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
+    def form(
+        self, protocol: Protocol, participation: Participation, posted: Mapping[str, str] | None = None
+    ) -> forms.Form:
         """Return a field for each question, by its number."""
         form = forms.Form(posted, prefix=PREFIX)
-        form.fields[_TRY] = forms.IntegerField(initial=part.tries, required=False, widget=forms.HiddenInput)
+        form.fields[_TRY] = forms.IntegerField(initial=participation.tries, required=False, widget=forms.HiddenInput)
         for number, check in enumerate(protocol.comprehension):
             form.fields[f"check_{number}"] = _one_of(check.options, label=check.text)
         return form
 
-    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+    def result(self, participation: Participation, protocol: Protocol, form: forms.Form) -> Result:
         """Count the try. Which answer is wrong is not said: the rest could be guessed."""
-        if form.cleaned_data.pop(_TRY) == part.tries:
+        if form.cleaned_data.pop(_TRY) == participation.tries:
             if list(form.cleaned_data.values()) == [check.right for check in protocol.comprehension]:
                 return Result()
-            part.tries += 1
+            participation.tries += 1
         # Sent twice, a page is one try; the second is not even looked at, so nobody can guess on.
-        left = protocol.tries - part.tries
+        left = protocol.tries - participation.tries
         if left <= 0:
             return Result(Outcome.NOT_UNDERSTOOD)
         again = ngettext(
@@ -310,27 +322,27 @@ def arrive(voter: Voter) -> Stage:
     Somebody who has just joined comes to the first stage. Who has lost their place takes it again if one is free; else
     nothing is left for them. Nor is there on the way to the votes of a campaign that is finished.
     """
-    part = Participation.objects.filter(voter=voter).first()
-    if part is None:
+    participation = Participation.objects.filter(voter=voter).first()
+    if participation is None:
         return Stage.VOTES
-    Participation.objects.filter(pk=part.pk, outcome="").update(seen_at=timezone.now())
-    if part.outcome:
-        return Stage(part.stage)
-    part.voter, study = voter, voter.campaign.config.study
+    Participation.objects.filter(pk=participation.pk, outcome="").update(seen_at=timezone.now())
+    if participation.outcome:
+        return Stage(participation.stage)
+    participation.voter, study = voter, voter.campaign.config.study
     # At the votes, the pair on the screen may still be answered.
-    if part.stage != Stage.VOTES and limits.is_time_over(voter):
-        _end(part, Outcome.TIME_OVER)
+    if participation.stage != Stage.VOTES and limits.is_time_over(voter):
+        _end(participation, Outcome.TIME_OVER)
         return Stage.END
-    is_limited = part.placed_at is None and limits.are_limited(study)
-    lacks_place = is_limited and needs_place(Stage(part.stage), study.protocol)
-    if part.stage == Stage.ARRIVAL or lacks_place or _comes_too_late(part):
-        return _set_out(part)
-    return Stage(part.stage)
+    is_limited = participation.placed_at is None and limits.are_limited(study)
+    lacks_place = is_limited and needs_place(Stage(participation.stage), study.protocol)
+    if participation.stage == Stage.ARRIVAL or lacks_place or _comes_too_late(participation):
+        return _set_out(participation)
+    return Stage(participation.stage)
 
 
-def _comes_too_late(part: Participation) -> bool:
+def _comes_too_late(participation: Participation) -> bool:
     """True for somebody who is eligible and finds the campaign finished on the way to the votes."""
-    return part.voter.campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
+    return participation.voter.campaign.status == Campaign.Status.FINISHED and participation.stage in _BETWEEN
 
 
 def has_come_to_votes(voter: Voter) -> bool:
@@ -347,12 +359,12 @@ def leave(voter: Voter) -> None:
 
 def page(voter: Voter) -> Page | None:
     """Return the page at which somebody is; None if they are at the votes or at the end."""
-    part = Participation.objects.filter(voter=voter).first()
-    stage = page_of(part.stage) if part else None
-    if part is None or stage is None:
+    participation = Participation.objects.filter(voter=voter).first()
+    stage = page_of(participation.stage) if participation else None
+    if participation is None or stage is None:
         return None
     protocol = voter.campaign.config.study.protocol
-    return Page(stage, stage.form(protocol, part), protocol)
+    return Page(stage, stage.form(protocol, participation), protocol)
 
 
 def ask_last_questions(voter: Voter, outcome: Outcome) -> bool:
@@ -361,10 +373,10 @@ def ask_last_questions(voter: Voter, outcome: Outcome) -> bool:
     """
     if outcome not in _ASKED_AFTER:
         return False
-    parts = Participation.objects.filter(voter=voter)
+    participations = Participation.objects.filter(voter=voter)
     if next_stage(Stage.VOTES, voter.campaign.config.study.protocol) == Stage.LAST_QUESTIONS:
-        parts.filter(stage=Stage.VOTES).update(stage=Stage.LAST_QUESTIONS)
-    return parts.filter(stage=Stage.LAST_QUESTIONS).exists()
+        participations.filter(stage=Stage.VOTES).update(stage=Stage.LAST_QUESTIONS)
+    return participations.filter(stage=Stage.LAST_QUESTIONS).exists()
 
 
 def go_on(voter: Voter, stage: str, posted: Mapping[str, str]) -> Page | None:
@@ -375,53 +387,60 @@ def go_on(voter: Voter, stage: str, posted: Mapping[str, str]) -> Page | None:
     """
     with transaction.atomic():
         study = locked_study(voter.campaign_id)
-        part = _locked(voter=voter)
-        at = page_of(part.stage) if part else None
+        participation = _locked(voter=voter)
+        at = page_of(participation.stage) if participation else None
         # From a second page, or sent again: they have gone on since.
-        if part is None or at is None or at.name != stage or (part.outcome and stage != Stage.LAST_QUESTIONS):
+        if (
+            participation is None
+            or at is None
+            or at.name != stage
+            or (participation.outcome and stage != Stage.LAST_QUESTIONS)
+        ):
             return None
-        if part.participant_id is None:
+        if participation.participant_id is None:
             # Forgotten in this moment: nothing is stored of them any more.
             return None
-        return _answered(part, study, at, posted)
+        return _answered(participation, study, at, posted)
 
 
-def answered(part: Participation, protocol: Protocol, stage: StagePage, posted: Mapping[str, str]) -> Page | Result:
+def answered(
+    participation: Participation, protocol: Protocol, stage: StagePage, posted: Mapping[str, str]
+) -> Page | Result:
     """Note in a part what was answered on the page of a stage, and say what comes of it, or return the page again.
 
     Nothing is stored: the caller does it, for people who are there.
     """
-    form = stage.form(protocol, part, posted)
+    form = stage.form(protocol, participation, posted)
     if not form.is_valid():
         return Page(stage, form, protocol)
-    result = stage.result(part, protocol, form)
-    return Page(stage, stage.form(protocol, part), protocol, result.again) if result.again else result
+    result = stage.result(participation, protocol, form)
+    return Page(stage, stage.form(protocol, participation), protocol, result.again) if result.again else result
 
 
-def _answered(part: Participation, study: Study, stage: StagePage, posted: Mapping[str, str]) -> Page | None:
-    result = answered(part, study.protocol, stage, posted)
-    part.save(update_fields=["answers", "practice", "tries"])
+def _answered(participation: Participation, study: Study, stage: StagePage, posted: Mapping[str, str]) -> Page | None:
+    result = answered(participation, study.protocol, stage, posted)
+    participation.save(update_fields=["answers", "practice", "tries"])
     if isinstance(result, Page):
         return result
     if result.outcome:
-        _end(part, result.outcome)
+        _end(participation, result.outcome)
     elif not result.stays:
-        _move(part, study, next_stage(stage.name, study.protocol))
+        _move(participation, study, next_stage(stage.name, study.protocol))
     return None
 
 
-def _move(part: Participation, study: Study, stage: Stage) -> None:
-    is_to_take = part.placed_at is None and needs_place(stage, study.protocol)
-    if is_to_take and not limits.take(part, study):
-        _end(part, Outcome.FULL)
+def _move(participation: Participation, study: Study, stage: Stage) -> None:
+    is_to_take = participation.placed_at is None and needs_place(stage, study.protocol)
+    if is_to_take and not limits.take(participation, study):
+        _end(participation, Outcome.FULL)
         return
-    _put(part, stage)
+    _put(participation, stage)
 
 
-def _set_out(part: Participation) -> Stage:
+def _set_out(participation: Participation) -> Stage:
     with transaction.atomic():
-        study = locked_study(part.campaign_id)
-        now = _locked(pk=part.pk)
+        study = locked_study(participation.campaign_id)
+        now = _locked(pk=participation.pk)
         if now is None:
             # They have had who they are deleted, on another device.
             return Stage.END
@@ -440,22 +459,22 @@ def _set_out(part: Participation) -> Stage:
         return Stage(now.stage)
 
 
-def _end(part: Participation, outcome: Outcome) -> None:
-    completion.end_of(part.voter, outcome)
-    _put(part, Stage.END)
+def _end(participation: Participation, outcome: Outcome) -> None:
+    completion.end_of(participation.voter, outcome)
+    _put(participation, Stage.END)
 
 
-def _put(part: Participation, stage: Stage) -> None:
-    part.stage, part.seen_at = stage, timezone.now()
-    Participation.objects.filter(pk=part.pk).update(stage=stage, seen_at=part.seen_at)
+def _put(participation: Participation, stage: Stage) -> None:
+    participation.stage, participation.seen_at = stage, timezone.now()
+    Participation.objects.filter(pk=participation.pk).update(stage=stage, seen_at=participation.seen_at)
 
 
 def _locked(**which: Any) -> Participation | None:
     whole = Participation.objects.select_related("voter", "campaign").filter(**which)
-    part = whole.select_for_update(no_key=True, of=("self",)).first()
-    if part is not None:
-        part.voter.campaign = part.campaign
-    return part
+    participation = whole.select_for_update(no_key=True, of=("self",)).first()
+    if participation is not None:
+        participation.voter.campaign = participation.campaign
+    return participation
 
 
 def _field(question: Question) -> forms.Field:
@@ -483,7 +502,7 @@ def _points(question: Question) -> list[tuple[str, str]]:
     ]
 
 
-def _exercise(protocol: Protocol, part: Participation) -> Exercise:
-    number = sum(answer["read_at"] is not None for answer in part.practice)
-    chosen = [Side(answer["chosen_side"]) for answer in part.practice[number:]]
+def _exercise(protocol: Protocol, participation: Participation) -> Exercise:
+    number = sum(answer["read_at"] is not None for answer in participation.practice)
+    chosen = [Side(answer["chosen_side"]) for answer in participation.practice[number:]]
     return Exercise(protocol.practice[number], number, len(protocol.practice), chosen[0] if chosen else None)

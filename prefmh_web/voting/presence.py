@@ -23,7 +23,7 @@ from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import open_comparisons, openings
+from prefmh_web.campaigns.engine import on_demand, open_comparisons
 from prefmh_web.campaigns.models import Campaign, Voter
 from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN, among, set_within
@@ -202,7 +202,7 @@ def _takers(pages: list[Page]) -> set[int]:
     campaign = pages[0].voter.campaign
     takers = open_comparisons.takers(campaign, [(page.voter.pk, page.status) for page in pages])
     waiting = [page.voter.pk for page in pages if page.status == Campaign.Status.RUNNING]
-    takers |= openings.seekers(campaign, waiting)
+    takers |= on_demand.seekers(campaign, waiting)
     held_up = is_held_up(campaign)
     outdated = {page.voter.pk for page in pages if page.says_held_up not in (None, held_up)}
     return takers | outdated

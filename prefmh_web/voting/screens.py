@@ -180,7 +180,7 @@ def _look(voter: Voter) -> Screen:
             limits.note_wait(voter, is_waiting=not (lease or voter.resting or voter.removed_at))
     outcome = None if lease or check else completion.outcome_due(voter)
     config = started.config
-    percent = _percent(campaign, None if started.config.is_elastic else config.chains * config.steps)
+    percent = _percent(campaign, None if started.config.opens_on_demand else config.chains * config.steps)
     how_far = Progress(voter.votes_cast, percent, asked.votes_each, minutes, asked.active_minutes)
     return Screen(voter, lease, check, outcome, how_far)
 

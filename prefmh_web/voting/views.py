@@ -102,8 +102,8 @@ def welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     except joining.NotAdmitted as reason:
         context = {"reason": reason, "has_nothing_left": isinstance(reason, admission.NothingLeft), "arrival": arrival}
         return render(request, "voting/not_admitted.html", context, status=403)
-    except admission.PartEnded as part:
-        return render(request, "voting/part_ended.html", {"end": part.end, **_asked(invitation.campaign)})
+    except admission.PartEnded as ended:
+        return render(request, "voting/part_ended.html", {"end": ended.end, **_asked(invitation.campaign)})
     page = render(request, "voting/welcome.html", _about(invitation, voter))
     return _kept(page, arrival, invitation) if arrival and recruiter.is_open else page
 

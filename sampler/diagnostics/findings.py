@@ -1,7 +1,7 @@
 """What is found in one exported campaign: read, measured and fitted once, for the report and for the page.
 
 Statistics of states take the samples of the sampling phase, those of votes all counted votes of all phases. Votes are
-read by population: one question, one source, twin judges of opposite orders together. Scores are fitted together with
+read by population: one question, one source, an order pair of judges together. Scores are fitted together with
 the position bias, so that neither is mistaken for the other; each question has scores of its own, each source one
 position bias over all questions that it answers.
 
@@ -314,7 +314,7 @@ class Objects:
 
 @dataclass
 class Population:
-    """One source's answers to one question, twin judges of opposite orders together: one set of scores."""
+    """One source's answers to one question, an order pair of judges together: one set of scores."""
 
     source: str
     question: str

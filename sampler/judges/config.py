@@ -179,31 +179,33 @@ class JudgeConfig(Declared):
         return f"panelist {self.source.name}" if isinstance(self.source, PanelistSource) else "people"
 
 
-def without_twins(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str]]:
-    """Yield the index, the field and the reason of each judge of a fixed order that has no twin to go with it.
+def unpaired_orders(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str]]:
+    """Yield the index, the field and the reason of each judge of a fixed order that has no other to make an order pair.
 
     A position bias b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b),
-    going and coming back: no distribution is left in balance. With a twin in the opposite order the two change places
+    going and coming back: no distribution is left in balance. In an order pair the two orders change places
     on the way back, so that b cancels; hence the same question, the same voters and as many votes
     (`sampler.rules.order`).
     """
     alone = [index for index, judge in enumerate(judges) if judge.order in _OTHER]
     for same_votes in (True, False):
         for index in list(alone):
-            twin = next((each for each in alone if _are_twins(judges[index], judges[each], same_votes)), None)
-            if index not in alone or twin is None:
+            partner = next((each for each in alone if _are_order_pair(judges[index], judges[each], same_votes)), None)
+            if index not in alone or partner is None:
                 continue
             alone.remove(index)
-            alone.remove(twin)
+            alone.remove(partner)
             if not same_votes:
-                first, second = sorted((index, twin))
-                reason = f"must be {judges[first].votes}, as that of its twin, judges.{first}: each order is half of N"
+                first, second = sorted((index, partner))
+                reason = (
+                    f"must be {judges[first].votes}, as in the other order (judges.{first}): each order is half of N"
+                )
                 yield second, "votes", reason
     for index in alone:
         other = _OTHER[judges[index].order]
         reason = (
-            f"a judge of one order needs a twin of order '{other}' with the same question, source and votes, so that "
-            "a bias to one side cancels; use 'random' for a judge alone"
+            f"a judge of one order needs a second judge of order '{other}' with the same question, source and votes, "
+            "so that a position bias cancels; use 'random' for a judge alone"
         )
         yield index, "order", reason
 
@@ -230,7 +232,7 @@ def hearing_errors(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tupl
             yield f"judges.{index}.source", "must not be a model: it hears no recordings. Let people judge"
 
 
-def _are_twins(one: JudgeConfig, other: JudgeConfig, same_votes: bool) -> bool:
+def _are_order_pair(one: JudgeConfig, other: JudgeConfig, same_votes: bool) -> bool:
     return (
         _OTHER.get(one.order) == other.order
         and (one.question, one.source) == (other.question, other.source)

@@ -271,7 +271,7 @@ class Parsed:
     @cached_property
     def chains(self) -> int:
         """How many chains there are: those of the start, and those that events.csv says opened later."""
-        rows = self.record["steps"] + self.record["samples"] if self.config.is_elastic else []
+        rows = self.record["steps"] + self.record["samples"] if self.config.opens_on_demand else []
         last = max((int(row["chain_index"]) for row in rows), default=-1)
         return min(max(self.config.chains, last + 1), self.config.chains_at_most)
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from pydantic import ConfigDict
 
 from sampler.acceptance import FloatArray, IntArray, acceptance_probability, average_over_votes, marginal_acceptance
-from sampler.judges.config import JudgeConfig, panel_errors, without_twins
+from sampler.judges.config import JudgeConfig, panel_errors, unpaired_orders
 from sampler.rules.base import RuleDeclared, log_odds
 
 
@@ -53,8 +53,8 @@ class NVoteConfig(RuleDeclared):
         yield from panel_errors(judges)
 
     def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
-        """Yield the field and the reason of each judge of one order that has no twin to go with it."""
-        for index, field, message in without_twins(judges):
+        """Yield the field and the reason of each judge of one order that has no other to make an order pair."""
+        for index, field, message in unpaired_orders(judges):
             yield f"judges.{index}.{field}", message
 
 

@@ -96,8 +96,8 @@ def test_one_vote_is_one(researcher):
 
 
 def test_a_question_that_is_asked_in_both_orders_has_its_votes_in_each(researcher):
-    twins = [{"question": "Which?", "votes": 2, "order": f"proposal-{index}"} for index in ("first", "second")]
-    campaign = make_campaign(researcher, config=make_config(judges=twins))
+    order_pair = [{"question": "Which?", "votes": 2, "order": f"proposal-{index}"} for index in ("first", "second")]
+    campaign = make_campaign(researcher, config=make_config(judges=order_pair))
     written = paragraph(campaign, figures_of(campaign))
     assert written.count("N = 2 votes on a pair in each order of its objects.") == 1
     assert "the product is over the questions and their orders." in written

@@ -13,7 +13,7 @@ from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.models import Voter
 from prefmh_web.console.views.common import TABS
 from tests.campaigns.engine.test_suspension import skip
-from tests.console.test_sandbox import STUDY
+from tests.console.test_participant_preview import STUDY
 from tests.flows.test_keyboard import Keyboard
 from tests.participants.test_stages import PAIRS
 from tests.support.campaigns import (
@@ -105,19 +105,19 @@ def test_pages_are_accessible(open_page, researcher):
     study_to_be = make_draft(researcher)
     set_study(study_to_be, STUDY, ())
     check(*(f"{study_to_be.get_absolute_url()}{part}/" for part in ("participants", "protocol")), unfolded=True)
-    sandbox = f"{study_to_be.get_absolute_url()}sandbox/"
-    check(sandbox)
+    preview = f"{study_to_be.get_absolute_url()}preview/participant/"
+    check(preview)
     page.get_by_role("button", name="I agree: start").click()
-    check(sandbox)
+    check(preview)
     tell_about_themselves()
     page.get_by_role("button", name="I have read this").click()
-    check(sandbox)
+    check(preview)
     page.get_by_role("button", name="Object 2: A bright day.").click()
     page.get_by_role("button", name="Continue").click()
     page.get_by_label("both").check()
     page.get_by_role("button", name="Check my answers").click()
     page.locator("#question").wait_for()
-    check(sandbox)
+    check(preview)
     page.goto(f"{invitation_path(guided)}?{urlencode(prolific('anna'))}")
     page.get_by_role("button", name="Start").click()
     check(f"{invitation_path(guided)}stage/")

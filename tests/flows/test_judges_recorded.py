@@ -255,10 +255,10 @@ def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> st
         answer = desk.post(reverse("console:preview-new"), fields | {"part": "judges.0", "space.catalog.file": ""})
         return answer.context["preview"]["requests"][0]["body"]
     # The same campaign as a draft again: the preview shows the first objects of its list.
-    twin = draft(campaign.owner, by_model())
-    twin.states.exclude(content__in=[row.content for row in rows]).delete()
+    copied = draft(campaign.owner, by_model())
+    copied.states.exclude(content__in=[row.content for row in rows]).delete()
     answer = desk.post(
-        reverse("console:preview", args=[twin.pk]), fields | {"part": "judges.0", "space.catalog.file": ""}
+        reverse("console:preview", args=[copied.pk]), fields | {"part": "judges.0", "space.catalog.file": ""}
     )
     requests = answer.context["preview"]["requests"]
     assert len(requests) == 2

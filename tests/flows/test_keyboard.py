@@ -1,6 +1,6 @@
 """The whole way of a participant by keyboard alone: no mouse, the focus always visible, and never lost.
 
-A campaign is set up and tried in its sandbox by keyboard alone; and a press right after typing is not lost.
+A campaign is set up and previewed by keyboard alone; and a press right after typing is not lost.
 """
 
 import re
@@ -81,7 +81,7 @@ class Keyboard:
 @pytest.fixture
 def keyboard(open_page, researcher):
     protocol = WHOLE | {"practice": PAIRS[:1], "check_share": 0.5, "checks_may_fail": 1}
-    options = {"protocol": protocol, "codes": CODES_OF_ALL | {"completed": "C0MPLETE"}, "way_back": ""}
+    options = {"protocol": protocol, "codes": CODES_OF_ALL | {"completed": "C0MPLETE"}, "return_address": ""}
     study = recruited_campaign(researcher, votes_each=VOTES_EACH, consent="Do you agree?", config=CONFIG, **options)
     return Keyboard(open_page(f"{invitation_path(study)}?{urlencode(prolific('anna'))}"))
 
@@ -182,7 +182,7 @@ def test_the_whole_way_by_keyboard_alone(keyboard):
 _PAIRS = 6
 
 
-def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
+def test_a_setup_and_its_preview_by_keyboard_alone(open_page, researcher):
     page = open_page(sign_in_path(researcher))
     keyboard = Keyboard(page)
     keyboard.press("New campaign", then="What is compared")
@@ -205,7 +205,7 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     shown.wait_for()
     assert shown.bounding_box()["height"] > 100
 
-    keyboard.press("Vote as a participant would", then="A sandbox.")
+    keyboard.press("Vote as a participant would", then="Nothing is stored")
     # The button that begins has the focus already.
     page.keyboard.press("Enter")
     for number in range(_PAIRS):

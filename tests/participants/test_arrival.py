@@ -271,13 +271,13 @@ def test_a_signed_arrival_fits_into_a_cookie():
 
 
 @each_platform
-def test_each_name_that_a_way_back_may_have_is_filled_in(platform):
+def test_each_name_that_a_return_address_may_have_is_filled_in(platform):
     arrival = joining.read(platform, query_of(platform))
     participant = Participant(external_id=arrival.external_id)
     visit = {"session_id": arrival.session_id, "parameters": arrival.parameters}
     known = completion.fields_of(Participation(participant=participant, visits=[visit]), platform)
     for name in (*platform.parameters, *platform.appends):
-        found = completion.way_back(f"https://x.example/{{{name}}}", known)
+        found = completion.return_address(f"https://x.example/{{{name}}}", known)
         assert found == f"https://x.example/{quote(query_of(platform)[name])}"
 
 

@@ -28,7 +28,7 @@ from tests.security.world import browser_of
 from tests.support.campaigns import invitation_path, make_config, set_study
 from tests.support.people import (
     CODES,
-    WAY_BACK,
+    RETURN_ADDRESS,
     arrive,
     page_of,
     pair_of,
@@ -157,7 +157,7 @@ def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
 
 
 def test_without_a_platform_everybody_sees_the_same_code(researcher):
-    study = recruited_campaign(researcher, "anybody", votes_each=1, way_back="")
+    study = recruited_campaign(researcher, "anybody", votes_each=1, return_address="")
     browser = Client()
     browser.post(invitation_path(study))
     vote(browser, study)
@@ -222,16 +222,16 @@ def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):
 @pytest.mark.parametrize(
     ("template", "known", "address"),
     [
-        (WAY_BACK, {"code": "A B&c"}, "https://app.prolific.com/submissions/complete?cc=A%20B%26c"),
-        (WAY_BACK, {"code": ""}, ""),
+        (RETURN_ADDRESS, {"code": "A B&c"}, "https://app.prolific.com/submissions/complete?cc=A%20B%26c"),
+        (RETURN_ADDRESS, {"code": ""}, ""),
         ("https://sona.example/?survey_code={session_id}", {"session_id": "7"}, "https://sona.example/?survey_code=7"),
         ("https://x.example/", {}, "https://x.example/"),
         ("", {"code": "1"}, ""),
         ("https://x.example/{a}", {}, ""),
     ],
 )
-def test_the_way_back_is_filled_in_safely_or_not_shown(template, known, address):
-    assert completion.way_back(template, known) == address
+def test_the_return_address_is_filled_in_safely_or_not_shown(template, known, address):
+    assert completion.return_address(template, known) == address
 
 
 ONE_CHAIN = {"config": make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=1, steps=30)}

@@ -249,7 +249,14 @@ CODES_OF_LINK = {"completed": "DONE", "no-consent": "N0"}
 
 @pytest.fixture
 def opened(researcher):
-    fields = {"consent": TEXT, "codes": CODES_OF_LINK, "protocol": WHOLE, "way_back": "", "quota": 2, "votes_each": 1}
+    fields = {
+        "consent": TEXT,
+        "codes": CODES_OF_LINK,
+        "protocol": WHOLE,
+        "return_address": "",
+        "quota": 2,
+        "votes_each": 1,
+    }
     return recruited_campaign(researcher, recruiter="open", **fields)
 
 

@@ -158,18 +158,18 @@ BOTH = ["judges.0.order", "judges.1.order"]
         ([FIRST, SECOND, FIRST, SECOND | {"votes": 3}], ["judges.3.votes"]),
     ],
 )
-def test_a_judge_of_one_order_without_an_equal_twin_is_refused(judges, problems):
+def test_a_judge_of_one_order_without_an_order_pair_is_refused(judges, problems):
     found = problems_of(changed(["judges"], judges))
     assert list(found) == problems
-    assert all("twin" in message for message in found.values())
+    assert all("each order is half of N" in message or "needs a second judge" in message for message in found.values())
 
 
 def test_chains_that_open_later_are_between_a_least_and_a_most():
     config = parse_config(GOOD | {"max_chains": 9})
-    assert (config.chains, config.chains_at_most, config.is_elastic) == (4, 9, True)
+    assert (config.chains, config.chains_at_most, config.opens_on_demand) == (4, 9, True)
     assert config.model_dump(mode="json")["max_chains"] == 9
     fixed = parse_config(GOOD)
-    assert (fixed.chains_at_most, fixed.is_elastic) == (4, False)
+    assert (fixed.chains_at_most, fixed.opens_on_demand) == (4, False)
     assert "max_chains" not in fixed.model_dump(mode="json")
 
 

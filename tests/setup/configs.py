@@ -21,7 +21,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import Answering, CampaignConfig, Caps, Protocol, Study, validation_errors
 from prefmh_web.setup import apply, files, yaml_text
 from tests.support.campaigns import MIXTURE, panel_judges, started_now
-from tests.support.people import CODES, WAY_BACK
+from tests.support.people import CODES, RETURN_ADDRESS
 from tests.support.people import WHOLE as STAGES
 from tests.support.process import wait_until_idle
 from tests.support.sampling import mixture
@@ -138,7 +138,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "most_minutes": 60,
             "absent_minutes": 10,
             "most_a_minute": 30,
-            "way_back": WAY_BACK,
+            "return_address": RETURN_ADDRESS,
             "codes": CODES | {"withdrawn": ""},
             "pay": {"completed": "full", "withdrawn": "full", "ended": "nothing"},
             "consent": "I *agree*.\nJa.",
@@ -280,7 +280,7 @@ def _number(kind: type, noted: tuple[Any, ...]) -> st.SearchStrategy[Any]:
 def configs(draw: st.DrawFn) -> CampaignConfig:
     """Return a configuration that a form, a file and the API accept."""
     protocol = draw(of_model(Protocol, practice=st.just(()), gold=st.just(()), gold_share=st.just(0.0)))
-    study = draw(of_model(Study, protocol=st.just(protocol), refused=st.just(()), way_back=st.just("")))
+    study = draw(of_model(Study, protocol=st.just(protocol), refused=st.just(()), return_address=st.just("")))
     changed = {
         "name": draw(_WORDS),
         "instructions": draw(_WORDS | st.just("")),

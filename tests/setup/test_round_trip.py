@@ -27,7 +27,7 @@ any_config = settings(max_examples=60, deadline=None, derandomize=True, suppress
 SECRET = "SECRET-{}"
 STUDY = {
     "codes": {"completed": SECRET.format(1), "withdrawn": SECRET.format(2)},
-    "way_back": "https://x.org/SECRET-3?c={code}",
+    "return_address": "https://x.org/SECRET-3?c={code}",
 }
 COMPREHENSION = {"text": "Which?", "options": ["first one", "SECRET-4"], "right": "SECRET-4"}
 
@@ -47,7 +47,7 @@ def test_others_see_all_but_what_is_hidden_which_is_named(config):
     hidden = told.pop("hidden", [])
     whole = config.model_dump(mode="json", exclude_none=True)
     for path in hidden:
-        assert path.startswith(("study.codes.", "study.way_back", "study.protocol."))
+        assert path.startswith(("study.codes.", "study.return_address", "study.protocol."))
     if not hidden and all(judge.source.kind != "panelist" for judge in config.judges):
         assert told == whole
     assert not any(name in json.dumps(told) for name in ("Ada Lovelace",))
@@ -101,7 +101,7 @@ def test_no_export_and_no_page_for_others_has_what_is_hidden(researcher, tmp_pat
 def test_a_record_names_what_it_leaves_out_and_can_be_read_again(researcher, tmp_path):
     study = recruited_campaign(researcher, "link", parameter="pid", **STUDY)
     found, missing = [], public(study.typed_config, is_over=False)
-    assert missing["hidden"] == ["study.codes.completed", "study.codes.withdrawn", "study.way_back"]
+    assert missing["hidden"] == ["study.codes.completed", "study.codes.withdrawn", "study.return_address"]
     read = config_in(json.dumps(missing), found.append)
     assert [each.path for each in found] == missing["hidden"]
     assert read.study.codes == {}

@@ -110,7 +110,7 @@ def _images_file() -> tuple[str, bytes]:
 _WRITING = mixture((0.2, "independent"), (0.8, "suffix"))
 _BOTH = mixture((0.3, "independent"), (0.7, "neighbours"))
 _PEOPLE = (_asked("Which is darker?", 2), _asked("Which is better?", 1))
-_TWINS = tuple(_asked("Which is darker?", 2, order=f"proposal-{index}") for index in ("first", "second"))
+_ORDER_PAIRS = tuple(_asked("Which is darker?", 2, order=f"proposal-{index}") for index in ("first", "second"))
 _RATED = _asked("How dark is it?", 2, **_by_model())
 
 
@@ -134,7 +134,7 @@ EXAMPLES: dict[str, Case] = {
         _PEOPLE,
     ),
     # One for each rule, and for each way of asking. (N votes in random order: above.)
-    "two-judge-order": Case(_catalog("texts"), _BOTH, _TWINS, file=_texts_file()),
+    "two-judge-order": Case(_catalog("texts"), _BOTH, _ORDER_PAIRS, file=_texts_file()),
     "people-and-model": Case(
         _catalog("texts"),
         _BOTH,
@@ -153,7 +153,7 @@ EXAMPLES: dict[str, Case] = {
     "model-two-judge-order": Case(
         _catalog("texts"),
         _BOTH,
-        tuple({**twin, **_by_model("log-probabilities")} for twin in _TWINS),
+        tuple({**each, **_by_model("log-probabilities")} for each in _ORDER_PAIRS),
         file=_texts_file(),
         people=0,
     ),

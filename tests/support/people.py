@@ -25,7 +25,7 @@ from tests.support.campaigns import invitation_path, make_config, make_draft, se
 from tests.support.process import copied, wait_until_idle
 
 CODES = {"completed": "C0MPLETE", "nothing-left": "N0THING"}
-WAY_BACK = "https://app.prolific.com/submissions/complete?cc={code}"
+RETURN_ADDRESS = "https://app.prolific.com/submissions/complete?cc={code}"
 
 
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
@@ -52,11 +52,11 @@ CODES_OF_ALL = CODES | {
 
 def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campaign, ...] = (), **options) -> Campaign:
     """Return a started campaign; of `options`, those of a recruitment set it up."""
-    names = ("parameter", "votes_each", "consent", "codes", "pay", "way_back", "protocol")
+    names = ("parameter", "votes_each", "consent", "codes", "pay", "return_address", "protocol")
     names += ("quota", "most_minutes", "absent_minutes", "most_a_minute", "budget", "full_pay", "currency")
     names += ("most_active_minutes", "checks_ids")
     # Tests send people under ids that read well.
-    fields = {"recruiter": recruiter, "codes": CODES, "way_back": WAY_BACK, "checks_ids": False}
+    fields = {"recruiter": recruiter, "codes": CODES, "return_address": RETURN_ADDRESS, "checks_ids": False}
     fields |= {name: options.pop(name) for name in names if name in options}
     if fields.get("quota") == 1:
         # Then nobody else is needed for a pair.

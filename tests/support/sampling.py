@@ -601,7 +601,7 @@ class Voters:
         return {"proposal-first": True, "proposal-second": False}.get(self.order, drawn)
 
 
-def twins(scores: Any, bias: float, budget: int = 2, **changes: Any) -> list[Voters]:
+def order_pair(scores: Any, bias: float, budget: int = 2, **changes: Any) -> list[Voters]:
     """Return the two judges of a question asked in both orders."""
     return [Voters(scores, bias, budget, order, **changes) for order in ("proposal-first", "proposal-second")]
 

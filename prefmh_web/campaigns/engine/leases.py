@@ -32,7 +32,7 @@ The files, in the order in which a vote meets them
     open_comparisons     how a comparison stands, room for more votes, the next pair for somebody
     transitions          the only module that writes comparisons, votes, ratings and chain heads
     suspension           steps that are put aside after many skips or reports
-    openings             chains that open while people wait
+    on_demand            chains that open while people wait
     usage                what asking models may cost and has cost
 
 This file
@@ -66,7 +66,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, frozen
-from prefmh_web.campaigns.engine import locks, open_comparisons, openings, sql, suspension, transitions
+from prefmh_web.campaigns.engine import locks, on_demand, open_comparisons, sql, suspension, transitions
 from prefmh_web.campaigns.engine.locks import begin, is_joined, locked, pass_over, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import OpenComparison
 from prefmh_web.campaigns.engine.sql import Changes
@@ -261,7 +261,7 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
 def _lease_or_chain(voter: Voter, most_votes: int | None) -> Lease | None:
     for _ in range(locks.ATTEMPTS):
         lease = _first_lease(open_comparisons.wanted_by(voter), voter, most_votes)
-        if lease or not openings.are_possible(voter.campaign):
+        if lease or not on_demand.are_possible(voter.campaign):
             return lease
         lease, has_passed_over = _lease_on_a_new_chain(voter, most_votes)
         if not has_passed_over:
@@ -283,12 +283,12 @@ def _lease_on_a_new_chain(voter: Voter, most_votes: int | None) -> tuple[Lease |
     with begin():
         if most_votes is not None and not _may_cast_another(voter, most_votes):
             return None, False
-        if not openings.lock(voter.campaign):
+        if not on_demand.lock(voter.campaign):
             return None, False
         lease, busy = _free_lease(open_comparisons.wanted_by(voter), voter, most_votes)
         if lease or busy:
             return lease, not lease
-        openings.open_for(voter)
+        on_demand.open_for(voter)
         return _free_lease(open_comparisons.wanted_by(voter), voter, most_votes)[0], False
 
 
@@ -410,7 +410,7 @@ def _new_lease(opened: OpenComparison, comparison: Comparison, judge: Judge, vot
 def _draw_side(opened: OpenComparison, judge: Judge) -> Side:
     """Draw where the proposal stands, anew for every lease: each position bias of a voter meets both orders alike.
 
-    A judge with a fixed order has a twin with the other one; between the two, a constant position bias cancels.
+    A judge with a fixed order is one of an order pair; between the two, a constant position bias cancels.
     """
     if judge.order != Judge.Order.RANDOM:
         return Side.FIRST if judge.order == Judge.Order.PROPOSAL_FIRST else Side.SECOND

@@ -45,7 +45,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.locks import lock_caps
-from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, JudgeTrial, ModelUsage, Turn
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOnDemand, Judge, JudgeTrial, ModelUsage, Turn
 from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
@@ -268,7 +268,7 @@ def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
     mine = Q() if campaign is None else Q(campaign=campaign)
     claimed = Chain.objects.filter(written, mine, claimed_until__gt=now, texts_claimed__gt=0).order_by()
     texts: dict[int, int] = dict(claimed.values_list("campaign").annotate(Sum("texts_claimed")))
-    starts = ChainOpening.objects.filter(written, mine, claimed_until__gt=now, chain__isnull=True).order_by()
+    starts = ChainOnDemand.objects.filter(written, mine, claimed_until__gt=now, chain__isnull=True).order_by()
     for drawn in starts.values("campaign").annotate(starts=Count("pk")):
         texts[drawn["campaign"]] = texts.get(drawn["campaign"], 0) + drawn["starts"]
     return {found: texts[found.pk] for found in Campaign.objects.filter(pk__in=texts)}

@@ -322,7 +322,7 @@ def _rows(campaign: Campaign) -> list[QuerySet[models.Model]]:
         Vote.objects.filter(judge__campaign=campaign),
         Rating.objects.filter(judge__campaign=campaign),
         Comparison.objects.filter(chain__campaign=campaign),
-        campaign.openings.all(),
+        campaign.chain_demands.all(),
         campaign.chains.all(),
         campaign.states.all(),
         campaign.voters.all(),

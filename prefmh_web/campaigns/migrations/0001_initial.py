@@ -358,21 +358,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='ChainOpening',
+            name='ChainOnDemand',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='openings', to='campaigns.campaign')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chain_demands', to='campaigns.campaign')),
                 ('voter', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.voter')),
                 ('is_ahead', models.BooleanField(default=False)),
                 ('index', models.PositiveIntegerField(null=True)),
                 ('claimed_until', models.DateTimeField(null=True)),
                 ('start_code', models.TextField(blank=True, default='')),
                 ('start_content', models.TextField(blank=True, default='')),
-                ('chain', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='opening', to='campaigns.chain')),
+                ('chain', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='demand', to='campaigns.chain')),
                 ('opened_at', models.DateTimeField(null=True)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('voter',), name='opening_one_wanted_per_voter'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'index'), name='opening_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='opening_whole')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('voter',), name='demand_one_wanted_per_voter'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'index'), name='demand_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='demand_whole')],
             },
         ),
         migrations.CreateModel(

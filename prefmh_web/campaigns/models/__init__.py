@@ -2,8 +2,8 @@
 
 State changes have one door each, which the table's docstring names: `engine/transitions.py` for comparisons, votes,
 ratings and the chains' steps, `engine/leases.py` for leases, `engine/suspension.py` for suspended steps,
-`engine/openings.py` for chains that open later, `campaigns/events.py` for events, `lifecycle/` for what researchers do.
-What must never happen stands as a constraint here.
+`engine/on_demand.py` for chains that open later, `campaigns/events.py` for events, `lifecycle/` for what researchers
+do. What must never happen stands as a constraint here.
 """
 
 from prefmh_web.campaigns.models.campaign import (
@@ -24,7 +24,7 @@ from prefmh_web.campaigns.models.steps import (
     OF_THE_START,
     CampaignScorer,
     Chain,
-    ChainOpening,
+    ChainOnDemand,
     Comparison,
     Lease,
     PrefetchedProposal,

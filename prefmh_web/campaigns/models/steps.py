@@ -364,35 +364,35 @@ class Lease(models.Model):
 
 
 # Chains that a campaign started with.
-OF_THE_START = Q(opening__isnull=True)
+OF_THE_START = Q(demand__isnull=True)
 
 
-class ChainOpening(models.Model):
+class ChainOnDemand(models.Model):
     """Why a chain opened after the start: for this person, who would have waited, or soon would. Without a chain, it is
-    still to be opened. Written only by `engine/openings.py`.
+    still to be opened. Written only by `engine/on_demand.py`.
     """
 
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="openings")
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="chain_demands")
     voter = models.ForeignKey(Voter, models.PROTECT, related_name="+")
-    # For somebody who had no need of it yet: see `openings.look_ahead`.
+    # For somebody who had no need of it yet: see `on_demand.look_ahead`.
     is_ahead = models.BooleanField(default=False)
     # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
     index = models.PositiveIntegerField(null=True)
     claimed_until = models.DateTimeField(null=True)
     start_code = models.TextField(blank=True, default="")
     start_content = models.TextField(blank=True, default="")
-    chain = models.OneToOneField(Chain, models.CASCADE, null=True, related_name="opening")
+    chain = models.OneToOneField(Chain, models.CASCADE, null=True, related_name="demand")
     opened_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("voter",), condition=Q(chain__isnull=True), name="opening_one_wanted_per_voter"
+                fields=("voter",), condition=Q(chain__isnull=True), name="demand_one_wanted_per_voter"
             ),
             models.UniqueConstraint(
-                fields=("campaign", "index"), condition=Q(chain__isnull=True), name="opening_one_start_per_number"
+                fields=("campaign", "index"), condition=Q(chain__isnull=True), name="demand_one_start_per_number"
             ),
-            models.CheckConstraint(name="opening_whole", condition=_both_or_neither("chain", "opened_at")),
+            models.CheckConstraint(name="demand_whole", condition=_both_or_neither("chain", "opened_at")),
         )
 
 

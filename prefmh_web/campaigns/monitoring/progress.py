@@ -224,7 +224,7 @@ def chains_of(campaign: Campaign) -> QuerySet[ShownChain, ShownChain]:
         votes_on_open=votes,
         all_votes=F("votes") + votes,
         all_votes_for=F("votes_for") + votes_for,
-        opened_at=F("opening__opened_at"),
+        opened_at=F("demand__opened_at"),
     )
     return found.order_by("index")
 

@@ -31,10 +31,10 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, objects
-from prefmh_web.campaigns.engine import openings, transitions, usage
+from prefmh_web.campaigns.engine import on_demand, transitions, usage
 from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import plan_of, position_of, space_of, state_of
-from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, PrefetchedProposal, State
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOnDemand, Comparison, PrefetchedProposal, State
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
 from prefmh_web.endpoints.local import local_decoder
 from prefmh_web.objects import media
@@ -88,22 +88,22 @@ def prefetch(campaign_id: int) -> None:
 
 def open_wanted(campaign_id: int) -> None:
     """Open the chains of a campaign that are still wanted: as many at once as one call of its model serves."""
-    openings.forget_needless()
+    on_demand.forget_needless()
     campaign = Campaign.objects.get(pk=campaign_id)
     # Drawn by a worker that died before it could open them.
-    openings.open_drawn(campaign)
+    on_demand.open_drawn(campaign)
     is_more_wanted = True
     while is_more_wanted:
-        with openings.reserved(campaign, _at_once(campaign)) as mine:
+        with on_demand.reserved(campaign, _at_once(campaign)) as mine:
             is_more_wanted = _starts_are_drawn(campaign, mine)
-        openings.open_drawn(campaign)
+        on_demand.open_drawn(campaign)
 
 
 def look_ahead() -> None:
     """Want chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).defer("tuning"):
-        if campaign.config.is_elastic and campaign.is_made_by_a_model:
-            openings.look_ahead(campaign)
+        if campaign.config.opens_on_demand and campaign.is_made_by_a_model:
+            on_demand.look_ahead(campaign)
 
 
 def unopened_chains() -> QuerySet[Chain]:
@@ -316,7 +316,7 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
     return True
 
 
-def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) -> bool:
+def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOnDemand]) -> bool:
     """Draw the starts of chains, outside any transaction, and store them; False if the model does not make them."""
     # The lowest numbers first: no later chain opens before them.
     indices = sorted(wanted)[: usage.texts_that_fit(campaign, len(wanted))]
@@ -328,7 +328,7 @@ def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) ->
             prepare_pictures(campaign, [position.state for position in drawn])
         for position in drawn:
             row = objects.starting(campaign, position.chain, position.state)
-            openings.store_start(wanted[position.chain], row)
+            on_demand.store_start(wanted[position.chain], row)
     except EndpointError as failure:
         # Wanted still: the sweep tries again.
         logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign.pk, failure)

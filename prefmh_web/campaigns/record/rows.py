@@ -397,7 +397,7 @@ def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
     yield from _of_links(campaign, started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
-    opened = campaign.openings.filter(chain__isnull=False).order_by("chain__index")
+    opened = campaign.chain_demands.filter(chain__isnull=False).order_by("chain__index")
     for at, index, voter, is_ahead in opened.values_list("opened_at", "chain__index", "voter", "is_ahead"):
         if index in snapshot.steps and at is not None:
             yield at, "chain-opened", voter, {"chain_index": index, "reason": "ahead" if is_ahead else "wait"}

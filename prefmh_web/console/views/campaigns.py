@@ -66,7 +66,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpResponse:
     """Show a campaign live: a draft, or the first tab of one that has started."""
     context = frame(request, found)
-    context |= {"board": Board(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
+    context |= {"board": Board(found), "problems": problems_in(found).count(), "seed_reuse": apply.warning_of(found)}
     if context["may_run"] and found.is_under_way:
         context |= invited(request, found)
     asked = limits_of(found)

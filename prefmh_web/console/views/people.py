@@ -125,7 +125,7 @@ class ExclusionForm(forms.Form):
     def __init__(self, *args, person: Person, **kwargs):
         super().__init__(*args, **kwargs)
         # Who came without a platform has no code of their own; who came with one comes back as the same person.
-        del self.fields["with_link" if person.part else "is_paid"]
+        del self.fields["with_link" if person.participation else "is_paid"]
 
 
 class BonusForm(forms.Form):
@@ -249,16 +249,18 @@ def _voter(campaign: Campaign, voter_number: int) -> Voter:
 def _shown(request: SignedInRequest, campaign: access.SeenCampaign, voter: Voter, **wrong: forms.Form) -> HttpResponse:
     """Show one person; `wrong` are forms that could not be read, by their names."""
     found = person_of(voter)
-    part, study = found.part, campaign.config.study
+    participation, study = found.participation, campaign.config.study
     exclusion = completion.exclusion_of(voter)
     blank = {
         "end": ExclusionForm(person=found, auto_id=_END_IDS),
-        "bonus": BonusForm(initial={"bonus": part and part.bonus}),
+        "bonus": BonusForm(initial={"bonus": participation and participation.bonus}),
         "erase": ErasureForm(has_id=found.has_id, auto_id=_ERASURE_IDS),
     }
     shown: dict[str, Any] = {
         "person": found,
-        "pay": study.paid(part.outcome, found.votes, part.pay) if part and part.outcome else None,
+        "pay": study.paid(participation.outcome, found.votes, participation.pay)
+        if participation and participation.outcome
+        else None,
         "exclusion": exclusion,
         "exclusion_reason": exclusion and EndReason(exclusion.data["reason"]).label,
         "is_owed": bool(payments.owed(campaign, [voter.pk])),
@@ -275,7 +277,7 @@ def _ended(request: HttpRequest, ended: Person) -> str:
         messages.warning(request, f"{stays} They can vote no more.")
         return ""
     link = Invitation.objects.filter(voters=ended.voter).first()
-    if link and link.admits_anybody and ended.part is None:
+    if link and link.admits_anybody and ended.participation is None:
         messages.warning(
             request,
             "The link that they used is still open, so they can join again from another browser. You can close it "

@@ -1,6 +1,6 @@
 """The setup: of a new campaign, a draft, a started one; as a file, copied, and previews of what it comes to.
 
-In the sandbox a draft is as a participant would meet it: its stages, some pairs with their keys, the end. Nothing of it
+In the preview a draft is as a participant would meet it: its stages, some pairs with their keys, the end. Nothing of it
 is stored but where the researcher stands, in the session. Answers about the person are looked at and forgotten.
 """
 
@@ -224,8 +224,8 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
 def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
     with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
         # The draft's page tells of another campaign under its seed, as long as there is one.
-        twin = apply.warning_of_seed(setup.seed, request.user)
-        warnings = [each for each in apply.warnings(setup, request.user) if each != twin]
+        seed_reuse = apply.warning_of_seed(setup.seed, request.user)
+        warnings = [each for each in apply.warnings(setup, request.user) if each != seed_reuse]
         campaign = apply.create(setup, request.user, None if uploaded is None else File(uploaded))
     messages.info(request, f"“{campaign.name}” is imported as a draft. Look through it before you start it.")
     for warning in warnings:
@@ -293,10 +293,10 @@ def preview_picture(request: HttpRequest, signed: str) -> HttpResponse:
 _PAIRS = 6
 # After so many pairs comes an attention check, where the protocol has such.
 _CHECK_AFTER = 2
-_OF_PART = ("stage", "outcome", "tries", "practice")
+_OF_PARTICIPATION = ("stage", "outcome", "tries", "practice")
 
 
-class _Sandbox:
+class _Preview:
     """One researcher's way through one draft.
 
     Args:
@@ -314,18 +314,20 @@ class _Sandbox:
         self.asked: int = kept["asked"] if kept else 0
         self.votes: int = kept["votes"] if kept else 0
         # Never saved.
-        self.part = Participation(campaign=campaign, **{name: kept[name] for name in _OF_PART if kept})
+        self.participation = Participation(
+            campaign=campaign, **{name: kept[name] for name in _OF_PARTICIPATION if kept}
+        )
 
     @property
     def kept(self) -> dict[str, Any]:
         """Where the researcher stands: their part, how many pairs they were asked, and how many votes they gave."""
         own = {name: getattr(self, name) for name in ("setup", "asked", "votes")}
-        return {name: getattr(self.part, name) for name in _OF_PART} | own
+        return {name: getattr(self.participation, name) for name in _OF_PARTICIPATION} | own
 
     @property
     def stage(self) -> Stage:
         """Where they are."""
-        return Stage(self.part.stage)
+        return Stage(self.participation.stage)
 
     @property
     def is_check(self) -> bool:
@@ -340,7 +342,7 @@ class _Sandbox:
         elif self.stage == Stage.VOTES:
             self._vote(posted.get("choice", ""))
         elif page and posted.get("stage") == page.name:
-            result = answered(self.part, self.protocol, page, posted)
+            result = answered(self.participation, self.protocol, page, posted)
             if isinstance(result, Page):
                 return result
             if result.outcome or not result.stays:
@@ -349,9 +351,9 @@ class _Sandbox:
 
     def _go_on(self, outcome: Outcome | None = None) -> None:
         """Leave a stage for the next one, or with an outcome for the end."""
-        self.part.stage = Stage.END if outcome else next_stage(self.stage, self.protocol)
+        self.participation.stage = Stage.END if outcome else next_stage(self.stage, self.protocol)
         if self.stage == Stage.END:
-            self.part.outcome = outcome or Outcome.COMPLETED
+            self.participation.outcome = outcome or Outcome.COMPLETED
 
     def _vote(self, choice: str) -> None:
         """Take a vote, or a skip, and go on to the next pair or past the last one."""
@@ -367,34 +369,36 @@ class _Sandbox:
 
 
 @common.campaign_page(Right.OWN, method=common.form_page)
-def sandbox(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+def participant_preview(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the stage at which the researcher stands, and take the answer. Nothing is written but to the session."""
     if reason := _closed(campaign):
         messages.info(request, reason)
         return redirect(campaign)
-    key = f"sandbox-{campaign.pk}"
-    walked, refused = _Sandbox(campaign, request.session.get(key)), None
+    key = f"participant-preview-{campaign.pk}"
+    walked, refused = _Preview(campaign, request.session.get(key)), None
     with translation.override(campaign.config.language):
         if request.method != "POST":
             return _stage_shown(request, walked)
         if "again" in request.POST:
-            walked = _Sandbox(campaign, None)
+            walked = _Preview(campaign, None)
         else:
             refused = walked.take(request.POST)
         request.session[key] = walked.kept
-        return _stage_shown(request, walked, refused) if refused else redirect("console:sandbox", campaign.pk)
+        return (
+            _stage_shown(request, walked, refused) if refused else redirect("console:participant-preview", campaign.pk)
+        )
 
 
 def _closed(campaign: Campaign) -> str:
-    """Return why there is no sandbox; empty where there is one."""
+    """Return why there is no preview; empty where there is one."""
     if not campaign.is_draft:
-        return "The sandbox is for drafts: take part with a link of the campaign itself."
+        return "This preview is for drafts: take part with a link of the campaign itself."
     if not asks_people(campaign):
         return "No people are asked in this campaign, so there is nothing to try as one."
     return "" if Board(campaign).is_ready else "The file has not been read, so there are no pairs yet."
 
 
-def _stage_shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = None) -> HttpResponse:
+def _stage_shown(request: SignedInRequest, walked: _Preview, refused: Page | None = None) -> HttpResponse:
     context: dict[str, Any] = {"pairs": _PAIRS, "votes": walked.votes}
     match walked.stage:
         case Stage.ARRIVAL:
@@ -402,22 +406,22 @@ def _stage_shown(request: SignedInRequest, walked: _Sandbox, refused: Page | Non
         case Stage.VOTES:
             told = (Side.FIRST, Side.SECOND)[walked.asked % 2]
             context |= pair_of(walked.campaign, walked.asked, str(attention.TOLD[told]) if walked.is_check else "")
-            context |= {"shows": "console/_sandbox_pair.html", "is_screen": True, "is_check": walked.is_check}
+            context |= {"shows": "console/_preview_pair.html", "is_screen": True, "is_check": walked.is_check}
         case Stage.END:
-            context |= {"shows": "console/_sandbox_end.html", "end": _end(walked)}
+            context |= {"shows": "console/_preview_end.html", "end": _end(walked)}
         case at:
             stage = page_of(at)
             assert stage is not None
-            page = refused or Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
+            page = refused or Page(stage, stage.form(walked.protocol, walked.participation), walked.protocol)
             context |= {"shows": "voting/_stage.html", "page": page}
             if isinstance(page.form, PracticeForm):
                 exercise = page.form.exercise
                 context |= shown_of(own_pair(exercise.pair, walked.campaign), walked.campaign)
                 context |= {"shows": "voting/_practice.html", "is_screen": True, "exercise": exercise}
-    return common.page(request, walked.campaign, "console/sandbox.html", **context)
+    return common.page(request, walked.campaign, "console/participant_preview.html", **context)
 
 
-def _welcome(walked: _Sandbox) -> dict[str, object]:
+def _welcome(walked: _Preview) -> dict[str, object]:
     config, study = walked.campaign.config, walked.study
     return {
         "shows": "voting/_welcome.html",
@@ -429,8 +433,8 @@ def _welcome(walked: _Sandbox) -> dict[str, object]:
     }
 
 
-def _end(walked: _Sandbox) -> completion.End:
-    outcome, study = Outcome(walked.part.outcome), walked.study
+def _end(walked: _Preview) -> completion.End:
+    outcome, study = Outcome(walked.participation.outcome), walked.study
     debriefing = walked.protocol.debriefing if outcome in completion.TOOK_PART else ""
     code = study.codes.get(outcome, "")
     return completion.End(outcome, code, "", study.platform.called, debriefing=rendered(debriefing))

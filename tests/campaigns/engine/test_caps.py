@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.models import Campaign, ChainOpening, Comparison, JudgeTrial, ModelUsage, Turn, Voter
+from prefmh_web.campaigns.models import Campaign, ChainOnDemand, Comparison, JudgeTrial, ModelUsage, Turn, Voter
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import by_model, draft
 from tests.support.campaigns import make_campaign, make_config
@@ -109,5 +109,5 @@ def test_starts_that_are_being_written_count(researcher, endpoint, others, fit):
     claimed = timezone.now() + timedelta(minutes=1)
     for index in range(1 + others):
         voter = Voter.objects.create(campaign=campaign)
-        ChainOpening.objects.create(campaign=campaign, voter=voter, index=index, claimed_until=claimed)
+        ChainOnDemand.objects.create(campaign=campaign, voter=voter, index=index, claimed_until=claimed)
     assert usage.texts_that_fit(campaign, 1) == fit

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sampler import Record
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
-from tests.support.sampling import CATALOG, WORDS, Voters, config_of, exported, model, run_campaign, twins
+from tests.support.sampling import CATALOG, WORDS, Voters, config_of, exported, model, order_pair, run_campaign
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 BIAS = re.compile(r"^Position bias.*: log-odds ([+-]\d+\.\d+)")
@@ -71,7 +71,7 @@ def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():
 @pytest.mark.parametrize("planted", [0.0, 0.4, -1.0])
 @pytest.mark.parametrize("order", ["two-judge", "random"])
 def test_a_planted_bias_is_found_in_either_order(planted, order):
-    voters = twins(SCORES, planted) if order == "two-judge" else [Voters(SCORES, planted)]
+    voters = order_pair(SCORES, planted) if order == "two-judge" else [Voters(SCORES, planted)]
     record = exported(voters, seed=2)
     if (planted, order) == (0.0, "two-judge"):
         # By design: the proposal's half ends early where the proposal loses. This is no position bias.
@@ -82,9 +82,9 @@ def test_a_planted_bias_is_found_in_either_order(planted, order):
 
 
 def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
-    darker = twins(SCORES, 0.6, question="Which is darker?")
+    darker = order_pair(SCORES, 0.6, question="Which is darker?")
     kinder = Voters(SCORES[::-1], 0.6, 2, question="Which is kinder?")
-    asked_first = twins([score / 2 for score in SCORES], -1.0, question="Which is darker?", source=model("tiny"))
+    asked_first = order_pair([score / 2 for score in SCORES], -1.0, question="Which is darker?", source=model("tiny"))
     record = exported([*asked_first, *darker, kinder], chains=60)
     lines = report(record)
     assert [line for line in lines if line.startswith("Judge")] == [
@@ -116,7 +116,7 @@ def test_a_bias_is_found_where_no_scores_can_be_fitted_and_voting_stops_early():
 
 
 def test_two_judges_on_objects_that_hardly_meet_twice_tell_no_bias():
-    record = texts_of(twins(lambda text: len(text.text) / 40, 1.0), chains=6, steps=20, seed=6)
+    record = texts_of(order_pair(lambda text: len(text.text) / 40, 1.0), chains=6, steps=20, seed=6)
     bias = next(line for line in report(record) if line.startswith("Position bias"))
     assert "log-odds" not in bias
     assert "cannot be estimated; " in bias

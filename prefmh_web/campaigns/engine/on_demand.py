@@ -30,7 +30,7 @@ from prefmh_web.campaigns import dispatch, frozen, objects
 from prefmh_web.campaigns.engine import transitions, usage
 from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, Lease, State, Voter
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOnDemand, Comparison, Lease, State, Voter
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
@@ -51,16 +51,16 @@ def lock(campaign: Campaign) -> bool:
 
 def open_for(voter: Voter) -> None:
     """Open a chain of a locked campaign for somebody who would wait, unless one is on its way to them."""
-    if _on_their_way().filter(voter=voter).exists():
+    if _pending().filter(voter=voter).exists():
         return
     campaign = voter.campaign
-    opening = ChainOpening.objects.create(campaign=campaign, voter=voter)
+    demand = ChainOnDemand.objects.create(campaign=campaign, voter=voter)
     index = campaign.chains.count()
     start = frozen.start(campaign, index)
     if start is None:
         dispatch.open_chains(campaign)
     else:
-        _open(opening, index, start)
+        _open(demand, index, start)
 
 
 def look_ahead(campaign: Campaign) -> None:
@@ -70,18 +70,18 @@ def look_ahead(campaign: Campaign) -> None:
             return
         missing = min(_needed_soon(campaign) - _free_soon(campaign), _room(campaign))
         # One is on its way to each person at most.
-        provided = ChainOpening.objects.filter(voter=OuterRef("pk"), chain__isnull=True)
+        provided = ChainOnDemand.objects.filter(voter=OuterRef("pk"), chain__isnull=True)
         people = _here(campaign).filter(~Exists(provided)).order_by("-pk")[: max(missing, 0)]
-        ChainOpening.objects.bulk_create(
-            ChainOpening(campaign=campaign, voter=person, is_ahead=True) for person in people
+        ChainOnDemand.objects.bulk_create(
+            ChainOnDemand(campaign=campaign, voter=person, is_ahead=True) for person in people
         )
     if missing > 0:
         dispatch.open_chains(campaign)
 
 
-def wanted() -> QuerySet[ChainOpening]:
+def wanted() -> QuerySet[ChainOnDemand]:
     """Chains of running campaigns that are to be opened, those first that were wanted first."""
-    found = ChainOpening.objects.filter(chain__isnull=True, campaign__status=Campaign.Status.RUNNING)
+    found = ChainOnDemand.objects.filter(chain__isnull=True, campaign__status=Campaign.Status.RUNNING)
     return found.order_by("pk")
 
 
@@ -93,21 +93,21 @@ def forget_needless() -> None:
 
 
 @contextmanager
-def reserved(campaign: Campaign, most: int) -> Iterator[Mapping[int, ChainOpening]]:
-    """Claim up to so many openings whose starts are to be drawn; yield them by their numbers, and free them after.
+def reserved(campaign: Campaign, most: int) -> Iterator[Mapping[int, ChainOnDemand]]:
+    """Claim up to so many demands whose starts are to be drawn; yield them by their numbers, and free them after.
 
     A model takes seconds over a start, and may be paid for it, so no two workers draw the same one. A number stays with
-    its opening: if the worker dies or the model fails, the next one draws for the same number.
+    its demand: if the worker dies or the model fails, the next one draws for the same number.
     """
     until = claim_end()
     mine = _claimed(campaign, most, until)
-    with held(ChainOpening, [each.pk for each in mine.values()], until):
+    with held(ChainOnDemand, [each.pk for each in mine.values()], until):
         yield mine
 
 
-def store_start(opening: ChainOpening, start: State) -> None:
-    """Keep what was drawn for an opening, unless another worker has done so after this one was given up."""
-    ChainOpening.objects.filter(pk=opening.pk, chain__isnull=True, start_code="").update(
+def store_start(demand: ChainOnDemand, start: State) -> None:
+    """Keep what was drawn for a demand, unless another worker has done so after this one was given up."""
+    ChainOnDemand.objects.filter(pk=demand.pk, chain__isnull=True, start_code="").update(
         start_code=start.code, start_content=start.content
     )
 
@@ -118,12 +118,12 @@ def open_drawn(campaign: Campaign) -> None:
         if _locked_status(campaign) != Campaign.Status.RUNNING:
             return
         index = campaign.chains.count()
-        for opening in wanted().filter(campaign=campaign, index__gte=index).order_by("index"):
-            if opening.index != index or not opening.start_code:
+        for demand in wanted().filter(campaign=campaign, index__gte=index).order_by("index"):
+            if demand.index != index or not demand.start_code:
                 return
-            start = objects.made(campaign, index, 0, opening.start_code, opening.start_content)
+            start = objects.made(campaign, index, 0, demand.start_code, demand.start_content)
             start.save(force_insert=True)
-            _open(opening, index, start.pk)
+            _open(demand, index, start.pk)
             index += 1
 
 
@@ -132,11 +132,11 @@ def seekers(campaign: Campaign, voter_ids: Sequence[int]) -> set[int]:
     room = _room(campaign)
     if room <= 0:
         return set()
-    provided = set(_on_their_way().filter(campaign=campaign).values_list("voter", flat=True))
+    provided = set(_pending().filter(campaign=campaign).values_list("voter", flat=True))
     return set([pk for pk in voter_ids if pk not in provided][:room])
 
 
-def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainOpening]:
+def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainOnDemand]:
     with transaction.atomic():
         # Two workers would give the same number twice.
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
@@ -144,14 +144,14 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
         following = campaign.chains.count() + waiting.filter(index__isnull=False).count()
         # Numbers that were given out come first: no later chain opens before them.
         first = waiting.filter(unclaimed(), start_code="").order_by(F("index").asc(nulls_last=True), "pk")[:most]
-        found, lost = dict[int, ChainOpening](), 0
-        for opening in first:
-            lost += opening.claimed_until is not None
-            if opening.index is None:
-                opening.index, following = following, following + 1
-            opening.claimed_until = until
-            found[opening.index] = opening
-        ChainOpening.objects.bulk_update(found.values(), ["index", "claimed_until"])
+        found, lost = dict[int, ChainOnDemand](), 0
+        for demand in first:
+            lost += demand.claimed_until is not None
+            if demand.index is None:
+                demand.index, following = following, following + 1
+            demand.claimed_until = until
+            found[demand.index] = demand
+        ChainOnDemand.objects.bulk_update(found.values(), ["index", "claimed_until"])
         # Whoever claimed these did not end the claim.
         usage.note_lost_texts(campaign, lost)
     return found
@@ -159,9 +159,9 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
 
 def _room(campaign: Campaign) -> int:
     started = started_campaign(campaign)
-    if not started.config.is_elastic:
+    if not started.config.opens_on_demand:
         return 0
-    still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
+    still_wanted = ChainOnDemand.objects.filter(campaign=campaign, chain__isnull=True).count()
     return started.config.chains_at_most - campaign.chains.count() - still_wanted
 
 
@@ -189,7 +189,7 @@ def _free_soon(campaign: Campaign) -> int:
     if campaign.is_warming_up:
         # The others wait for the end of the warm-up.
         proposing = proposing.filter(step__lt=campaign.warm_up)
-    return free + proposing.count() + ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
+    return free + proposing.count() + ChainOnDemand.objects.filter(campaign=campaign, chain__isnull=True).count()
 
 
 def _locked_status(campaign: Campaign) -> str:
@@ -197,20 +197,20 @@ def _locked_status(campaign: Campaign) -> str:
     return str(locked.get(pk=campaign.pk))
 
 
-def _on_their_way() -> QuerySet[ChainOpening]:
+def _pending() -> QuerySet[ChainOnDemand]:
     """Openings that have brought nobody a pair yet: without a chain, or its first proposal is being drawn."""
     open_ones = Comparison.objects.filter(chain=OuterRef("chain"), verdict__isnull=True)
     proposes = Q(chain__votes=0, chain__step__lt=F("chain__length")) & ~Exists(open_ones)
-    return ChainOpening.objects.filter(Q(chain__isnull=True) | proposes)
+    return ChainOnDemand.objects.filter(Q(chain__isnull=True) | proposes)
 
 
-def _open(opening: ChainOpening, index: int, start_id: int) -> None:
-    length = started_campaign(opening.campaign).config.steps
-    chain = Chain(campaign=opening.campaign, index=index, length=length)
+def _open(demand: ChainOnDemand, index: int, start_id: int) -> None:
+    length = started_campaign(demand.campaign).config.steps
+    chain = Chain(campaign=demand.campaign, index=index, length=length)
     chain.start_id = chain.head_id = start_id
-    opening.opened_at = timezone.now()
+    demand.opened_at = timezone.now()
     transitions.begin_chain(chain)
-    opening.chain = chain
+    demand.chain = chain
     # They are the chain's and its start's own from now on.
-    opening.index, opening.start_code, opening.start_content = None, "", ""
-    opening.save(update_fields=["chain", "opened_at", "index", "start_code", "start_content"])
+    demand.index, demand.start_code, demand.start_content = None, "", ""
+    demand.save(update_fields=["chain", "opened_at", "index", "start_code", "start_content"])

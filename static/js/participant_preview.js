@@ -1,4 +1,4 @@
-// The sandbox: a pair is answered by the keys with which voters answer.
+// The preview as a participant: a pair is answered by the keys with which voters answer.
 "use strict";
 
 document.addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-"""The sandbox: a draft as a participant would meet it, and nothing of it in the database.
+"""The preview as a participant: a draft as a participant would meet it, and nothing of it in the database.
 
 The first pair on a draft's page: it is the one that voters will see.
 """
@@ -43,7 +43,7 @@ def draft(researcher, idle_tasks):
 
 class Walker:
     def __init__(self, client, draft) -> None:
-        self.client, self.url = client, reverse("console:sandbox", args=[draft.pk])
+        self.client, self.url = client, reverse("console:participant-preview", args=[draft.pk])
 
     @property
     def page(self) -> str:
@@ -81,7 +81,7 @@ def test_the_whole_way_writes_nothing(signed_in, draft):
         if not (question := re.search(r'id="question"[^>]*>(.*?)</h1>', page)):
             break
         questions.append(question[1])
-        assert "A sandbox." in page
+        assert "Nothing is stored" in page
         page = walker.send(choice="first")
     assert any(each.startswith("Attention check") for each in questions)
     assert len(questions) == 4
@@ -98,7 +98,7 @@ def test_the_whole_way_writes_nothing(signed_in, draft):
 
 
 @pytest.mark.parametrize("kind", ["images", "molecules", "texts"])
-def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher, kind):
+def test_objects_that_chains_make_are_made_for_the_preview(signed_in, researcher, kind):
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}
     config = make_config(version=1, space={"kind": kind}, kernel=kernel)
     walker = Walker(signed_in, create_draft(owner=researcher, config=config))
@@ -113,8 +113,8 @@ def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher
 
 
 def test_it_is_for_drafts(signed_in, campaign):
-    url = reverse("console:sandbox", args=[campaign.pk])
-    assert "The sandbox is for drafts" in signed_in.get(url, follow=True).content.decode()
+    url = reverse("console:participant-preview", args=[campaign.pk])
+    assert "This preview is for drafts" in signed_in.get(url, follow=True).content.decode()
 
 
 def texts_in(page: str) -> list[str]:

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import lifecycle, objects
-from prefmh_web.campaigns.engine import leases, openings
+from prefmh_web.campaigns.engine import leases, on_demand
 from prefmh_web.campaigns.frozen import plan_of
-from prefmh_web.campaigns.models import Campaign, ChainOpening, Lease, Side, Voter
+from prefmh_web.campaigns.models import Campaign, ChainOnDemand, Lease, Side, Voter
 from prefmh_web.campaigns.proposals import drawing
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import registered
@@ -66,7 +66,7 @@ def test_no_more_chains_open_than_the_config_allows(researcher, idle_tasks, most
     people = people_of(campaign, 5)
     assert [leases.take(person) is not None for person in people] == [True] * opened + [False] * (5 - opened)
     assert indices(campaign) == list(range(opened))
-    assert openings.seekers(campaign, [person.pk for person in people]) == set()
+    assert on_demand.seekers(campaign, [person.pk for person in people]) == set()
 
 
 def test_a_chain_that_has_room_is_voted_on_before_another_opens(researcher, idle_tasks):
@@ -115,17 +115,17 @@ def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(res
 def test_of_those_who_wait_whoever_has_a_chain_on_its_way_is_not_told_to_look_for_another(researcher):
     campaign = elastic_texts(researcher, max_chains=3)
     provided, waiting, another = people_of(campaign, 3)
-    ChainOpening.objects.create(campaign=campaign, voter=provided)
+    ChainOnDemand.objects.create(campaign=campaign, voter=provided)
     looked = [provided.pk, waiting.pk, another.pk]
     # One chain is there, one on its way, and there may be three.
-    assert openings.seekers(campaign, looked) == {waiting.pk}
+    assert on_demand.seekers(campaign, looked) == {waiting.pk}
 
 
 def test_chains_that_are_being_opened_are_among_those_that_there_may_be(researcher, idle_tasks):
     campaign = elastic_texts(researcher, max_chains=2)
     for person in people_of(campaign, 3):
         leases.take(person)
-    assert campaign.openings.count() == 1
+    assert campaign.chain_demands.count() == 1
     idle_tasks()
     assert indices(campaign) == [0, 1]
 
@@ -136,10 +136,10 @@ def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idl
     leases.take(first)
     # As a process leaves it that dies before its hint is sent; and `first` has a pair by now.
     for person in (first, second):
-        ChainOpening.objects.create(campaign=campaign, voter=person)
+        ChainOnDemand.objects.create(campaign=campaign, voter=person)
     for _ in range(2):
         sweep_everything()
-    assert [opening.voter for opening in campaign.openings.all()] == [second]
+    assert [demand.voter for demand in campaign.chain_demands.all()] == [second]
     assert indices(campaign) == [0, 1]
     assert leases.take(third)
 
@@ -217,13 +217,13 @@ def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     return elastic_texts(researcher, space=SPACE, kernel={"kind": "independent"}, steps=1, max_chains=9)
 
 
-def wanted_by(campaign: Campaign, people: int) -> list[ChainOpening]:
-    return [ChainOpening.objects.create(campaign=campaign, voter=each) for each in people_of(campaign, people)]
+def wanted_by(campaign: Campaign, people: int) -> list[ChainOnDemand]:
+    return [ChainOnDemand.objects.create(campaign=campaign, voter=each) for each in people_of(campaign, people)]
 
 
-def store_drawn(campaign: Campaign, index: int, opening: ChainOpening) -> None:
+def store_drawn(campaign: Campaign, index: int, demand: ChainOnDemand) -> None:
     [position] = sampler.begin_many(plan_of(campaign), [index])
-    openings.store_start(opening, objects.starting(campaign, index, position.state))
+    on_demand.store_start(demand, objects.starting(campaign, index, position.state))
 
 
 def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, writer, tmp_path):
@@ -243,26 +243,26 @@ def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, w
 
 def test_a_chain_whose_start_is_drawn_first_waits_for_the_number_before_it(campaign):
     wanted_by(campaign, 2)
-    with openings.reserved(campaign, 1) as first, openings.reserved(campaign, 1) as second:
+    with on_demand.reserved(campaign, 1) as first, on_demand.reserved(campaign, 1) as second:
         assert (list(first), list(second)) == ([1], [2])
         store_drawn(campaign, 2, second[2])
-        openings.open_drawn(campaign)
+        on_demand.open_drawn(campaign)
         assert indices(campaign) == [0]
         store_drawn(campaign, 1, first[1])
-        openings.open_drawn(campaign)
+        on_demand.open_drawn(campaign)
         assert indices(campaign) == [0, 1, 2]
 
 
 def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_is_not(campaign, writer):
     died_before, _ = wanted_by(campaign, 2)
-    with openings.reserved(campaign, 2) as held:
+    with on_demand.reserved(campaign, 2) as held:
         store_drawn(campaign, 2, held[2])
-    ChainOpening.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() + timedelta(minutes=1))
+    ChainOnDemand.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() + timedelta(minutes=1))
     asked = len(writer.requests)
     sweep_everything()
     # Somebody may be at it still.
     assert (indices(campaign), len(writer.requests)) == ([0], asked)
-    ChainOpening.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
+    ChainOnDemand.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
     sweep_everything()
     assert indices(campaign) == [0, 1, 2]
-    assert [opening.chain.index for opening in campaign.openings.order_by("pk")] == [1, 2]
+    assert [demand.chain.index for demand in campaign.chain_demands.order_by("pk")] == [1, 2]
