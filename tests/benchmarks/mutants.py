@@ -77,7 +77,7 @@ NAMED = (
     # A panelist's lease is given to anybody.
     (f"{_ENGINE}/open_comparisons.py", " if judge.panelist == panelist]", "]"),
     # Chains that are being opened are not counted.
-    (f"{_ENGINE}/openings.py", "campaign.chains.count() - still_wanted", "campaign.chains.count()"),
+    (f"{_ENGINE}/on_demand.py", "campaign.chains.count() - still_wanted", "campaign.chains.count()"),
     # The burn-in is counted among the samples.
     ("sampler/config.py", 'return "burn-in"\n', 'return "sampling"\n'),
 )

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from prefmh_web.demo.voters import Voter
+from prefmh_web.demo.voters import SimulatedVoter
 from tests.support import servers
 from tests.support.campaigns import AnyScore, CarefulVoter
 from tests.support.installations import Crowd, Installation, cookies_after_joining, open_socket, send, wait_for
@@ -117,7 +117,7 @@ def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(i
         assert 'name="lease"' in screen_within(socket, PATIENCE_S, lambda screen: 'name="lease"' in screen)
 
 
-def person(installation: Installation, path: str, seed: int) -> Voter:
+def person(installation: Installation, path: str, seed: int) -> SimulatedVoter:
     return CarefulVoter(installation.urls[seed % 2] + path, AnyScore(), np.random.default_rng(seed), steady)
 
 
@@ -179,7 +179,7 @@ def doctor(installation: Installation) -> str:
     return ended.stdout
 
 
-def assert_every_vote_is_stored_once(installation: Installation, campaign: int, voters: list[Voter]) -> None:
+def assert_every_vote_is_stored_once(installation: Installation, campaign: int, voters: list[SimulatedVoter]) -> None:
     stored = installation.vote_keys(campaign)
     assert len(stored) == len(set(stored))
     for voter in voters:

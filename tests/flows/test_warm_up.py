@@ -8,7 +8,7 @@ import numpy as np
 import sampler
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign, Comparison
-from prefmh_web.demo.voters import Voter
+from prefmh_web.demo.voters import SimulatedVoter
 from sampler import exact
 from sampler.exact import target
 from tests.sampler.kernels.test_walk import WithoutRatio
@@ -50,7 +50,7 @@ def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site
     scores = {"Which is darker?": lambda text: SCORES[text.count("far")]}
     seeds = np.random.SeedSequence(5).spawn(VOTERS)
     link = live_site.url + invitation_path(campaign)
-    voters = [Voter(link, scores, np.random.default_rng(seed), lambda rng: 0) for seed in seeds]
+    voters = [SimulatedVoter(link, scores, np.random.default_rng(seed), lambda rng: 0) for seed in seeds]
 
     async def vote() -> None:
         async with asyncio.timeout(200):
