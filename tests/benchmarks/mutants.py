@@ -30,7 +30,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "sampler/record/": (
         "tests/sampler/record",
         "tests/campaigns/record",
-        "tests/campaigns/engine/test_openings.py",
+        "tests/campaigns/engine/test_on_demand.py",
         "tests/campaigns/engine/test_panel.py",
         "tests/campaigns/engine/test_suspension.py",
         "tests/campaigns/lifecycle/test_extension.py",
