@@ -25,7 +25,7 @@ from typing import Any, Literal, Self
 import httpx
 from pydantic import BaseModel, Field
 
-from prefmh_web.setup.yaml_text import Problem
+from prefmh_web.config_yaml import Problem
 
 Table = Literal["steps", "votes", "samples"]
 _SECONDS = 60.0

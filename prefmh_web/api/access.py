@@ -22,7 +22,7 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import NotPossible
-from prefmh_web.setup.yaml_text import Problem, SetupError
+from prefmh_web.config_yaml import Problem, SetupError
 from prefmh_web.transport import rate_limits
 
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."

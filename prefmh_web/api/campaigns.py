@@ -15,6 +15,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Query, Router, Schema, Status
 from ninja.errors import HttpError
 
+from prefmh_web import config_files, drafts
 from prefmh_web.accounts.models import is_researcher
 from prefmh_web.api.access import REFUSALS, Bearer, campaign_for
 from prefmh_web.campaigns import lifecycle
@@ -24,9 +25,8 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of
 from prefmh_web.client import CampaignOut, Figures
 from prefmh_web.config import CampaignConfig, json_schema
-from prefmh_web.setup import apply, files
-from prefmh_web.setup.files import Tell
-from prefmh_web.setup.yaml_text import Problem
+from prefmh_web.config_files import Tell
+from prefmh_web.config_yaml import Problem
 from prefmh_web.transport.bodies import stream
 
 router = Router(tags=["campaigns"])
@@ -118,11 +118,11 @@ def create(
     if only_check:
         missing: list[Problem] = []
         with _sent(request, owner, missing.append) as (config, _):
-            return Status(200, CheckedOut(warnings=[*map(str, missing), *apply.warnings(config, owner)]))
+            return Status(200, CheckedOut(warnings=[*map(str, missing), *drafts.warnings(config, owner)]))
     with _sent(request, owner) as (config, uploaded):
-        warnings = list(apply.warnings(config, owner))
+        warnings = list(drafts.warnings(config, owner))
         is_new = not (once and Campaign.objects.filter(owner=owner, creation_key=once).exists())
-        campaign = apply.create(config, owner, None if uploaded is None else File(uploaded), key=once)
+        campaign = drafts.create(config, owner, None if uploaded is None else File(uploaded), key=once)
     return Status(201 if is_new else 200, {**summary_of(campaign), "created": is_new, "warnings": warnings})
 
 
@@ -151,7 +151,7 @@ def config(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     assert isinstance(request.user, User)
     if access.right_in(found, request.user) < Right.OWN:
         return found.public_config
-    return files.config_of(found).model_dump(mode="json", exclude_none=True)
+    return config_files.config_of(found).model_dump(mode="json", exclude_none=True)
 
 
 @router.put(
@@ -172,7 +172,7 @@ def change(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 @router.get("/{int:campaign_id}/setup", response={200: None, **REFUSALS}, summary="Download the setup")
 def setup(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
-    ending, pieces = files.write(campaign_for(request, campaign_id, Right.OWN))
+    ending, pieces = config_files.write(campaign_for(request, campaign_id, Right.OWN))
     return stream(lambda: pieces, "application/zip" if ending == ".zip" else "application/yaml")
 
 
@@ -229,11 +229,11 @@ def _sent(
     request: HttpRequest, owner: User, tell: Tell | None = None, kept: CampaignConfig | None = None
 ) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     """Yield the configuration that a request has as its body, and the file of its objects if it has one; see
-    `files.opened`.
+    `config_files.opened`.
     """
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as body:
         while piece := request.read(_PIECE):
             body.write(piece)
         body.seek(0)
-        with files.opened(body, tell=tell, owner=owner, kept=kept) as found:
+        with config_files.opened(body, tell=tell, owner=owner, kept=kept) as found:
             yield found

@@ -23,10 +23,10 @@ from prefmh_web.campaigns.frozen import decoder_of
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Invitation, Vote
 from prefmh_web.config import CampaignConfig, questions_of
+from prefmh_web.config_files import config_in
 from prefmh_web.demo import voters
 from prefmh_web.demo.voters import Score, SimulatedVoter
 from prefmh_web.objects.kind import Pixels
-from prefmh_web.setup.files import config_in
 
 _TASTES: dict[str, Callable[[Any], float]] = {
     "texts": voters.gothic_mood,

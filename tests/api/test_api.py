@@ -26,8 +26,8 @@ from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.client import RequestRefused, Site
 from prefmh_web.transport import rate_limits
 from sampler.record.tables import unescaped
+from tests.drafts.configs import draft
 from tests.security.world import browser_of
-from tests.setup.configs import draft
 from tests.support.campaigns import make_config, make_draft, voted_campaign
 from tests.support.process import wait_until_idle
 

@@ -25,9 +25,9 @@ from prefmh_web.console.forms.setup_form import SetupForm, UsualMoves, usual_ker
 from prefmh_web.console.views.study import ParticipantsForm, ProtocolForm
 from prefmh_web.objects import media
 from tests.console.test_pages import as_shown, form
+from tests.drafts.configs import CONFIGS, USUAL, config_of, configs
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
 from tests.participants.test_stages import ABOUT, MOLECULES, READ, UNDERSTOOD
-from tests.setup.configs import CONFIGS, USUAL, config_of, configs
 from tests.support.campaigns import create_draft, make_config, make_draft, set_study
 from tests.support.people import WHOLE, arrive, content_of, go_on, prolific, recruited_campaign
 from tests.support.uploads import archive, picture

@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from prefmh_web import config_files
 from prefmh_web.accounts.models import make_researcher
 from prefmh_web.campaigns import catalogs
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.setup import files
 from tests.console.test_pages import form
+from tests.drafts.configs import LEAST, WHOLE, as_text, draft, setup, written_file
 from tests.sampler.objects.test_lists import SHEET
-from tests.setup.configs import LEAST, WHOLE, as_text, draft, setup, written_file
 from tests.support.campaigns import TEXTS
 from tests.support.people import content_of
 from tests.support.process import wait_until_idle
@@ -102,7 +102,7 @@ def test_a_list_that_is_not_there_is_asked_for(signed_in):
 def zipped(change) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr(files.NAME, LEAST)
+        packed.writestr(config_files.NAME, LEAST)
         change(packed)
     return made.getvalue()
 
@@ -115,7 +115,7 @@ def _link(packed):
 
 def _twice(packed):
     with pytest.warns(UserWarning, match="Duplicate"):
-        packed.writestr(files.NAME, "version: 1")
+        packed.writestr(config_files.NAME, "version: 1")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_hostile_zip_is_refused(signed_in, change, reason):
 
 
 def test_a_zip_that_unpacks_to_more_than_it_may_is_refused(signed_in):
-    bomb = archive({files.NAME: b"#" * (files.MAX_YAML_BYTES + 1)})
+    bomb = archive({config_files.NAME: b"#" * (config_files.MAX_YAML_BYTES + 1)})
     assert len(bomb) < 2**20
     (problem,) = told(send(signed_in, bomb, "setup.zip"))
     assert "campaign.yaml is larger than 8 MiB" in problem
@@ -151,7 +151,7 @@ def test_a_zip_with_a_harmless_neighbour_is_imported(signed_in):
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
 def test_a_damaged_zip_becomes_a_draft_or_is_told_in_sentences(signed_in, data):
-    content = bytearray(archive({files.NAME: LEAST.encode(), "notes.txt": b"x" * 300}))
+    content = bytearray(archive({config_files.NAME: LEAST.encode(), "notes.txt": b"x" * 300}))
     for _ in range(data.draw(st.integers(1, 6))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     assert_draft_or_sentences(send(signed_in, bytes(content), "setup.zip"))

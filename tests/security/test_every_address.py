@@ -17,8 +17,8 @@ from django.db import transaction
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.transport import rate_limits
 from prefmh_web.transport.bodies import DEFAULT_BYTES
+from tests.drafts.configs import LEAST
 from tests.security.world import all_addresses, browser_of
-from tests.setup.configs import LEAST
 
 MOST_S, MOST_BYTES = 1.0, 64 * 2**20
 # Where markdown-it, a CSV's reader or a regular expression has most to do.

@@ -26,6 +26,7 @@ from pydantic.fields import FieldInfo
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig, validation_errors
+from prefmh_web.config_files import of_owner
 from prefmh_web.console.forms.fields import (
     MISSING,
     Choices,
@@ -40,7 +41,6 @@ from prefmh_web.console.forms.fields import (
     title_of,
     variants_of,
 )
-from prefmh_web.setup.files import of_owner
 from sampler import ConfigProblem, problems_in
 from sampler.declared import ui, ui_of
 

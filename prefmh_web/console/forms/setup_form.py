@@ -27,6 +27,7 @@ from pydantic.fields import FieldInfo
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig
+from prefmh_web.config_files import MAX_FILE_BYTES
 from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.lists import FILE, MOST_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
@@ -36,7 +37,6 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
-from prefmh_web.setup.files import MAX_FILE_BYTES
 from sampler.declared import JUDGED_BY, Declared, ui, ui_of
 from sampler.judges import PRESETS
 

@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 
 import sampler
+from prefmh_web import drafts
 from prefmh_web.accounts.models import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.frozen import limits_of
@@ -24,11 +25,10 @@ from prefmh_web.campaigns.models import Campaign, NotPossible, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import Board, cards_of
 from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
+from prefmh_web.drafts import MOST_PEOPLE, MOST_VOTES_EACH
 from prefmh_web.objects import media
 from prefmh_web.objects.texts import rendered, with_ids
 from prefmh_web.participants.limits import estimate_of, spending_of
-from prefmh_web.setup import apply
-from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH
 
 _A_PAGE = 50
 
@@ -66,7 +66,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpResponse:
     """Show a campaign live: a draft, or the first tab of one that has started."""
     context = frame(request, found)
-    context |= {"board": Board(found), "problems": problems_in(found).count(), "seed_reuse": apply.warning_of(found)}
+    context |= {"board": Board(found), "problems": problems_in(found).count(), "seed_reuse": drafts.warning_of(found)}
     if context["may_run"] and found.is_under_way:
         context |= invited(request, found)
     asked = limits_of(found)
@@ -83,12 +83,12 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
     estimate = estimate_of(campaign)
     money = None if estimate is None or estimate.money is None else Decimal(estimate.money)
     return {
-        "needs_others": apply.needs_others(campaign.config),
+        "needs_others": drafts.needs_others(campaign.config),
         "estimate": estimate,
         "seconds_a_vote": sampler.SECONDS_A_VOTE,
         "votes_each": study.votes_each,
         "money": study.priced(money),
-        "pilot_form": PilotForm(auto_id="pilot_%s") if apply.can_have_one(campaign) else None,
+        "pilot_form": PilotForm(auto_id="pilot_%s") if drafts.can_have_one(campaign) else None,
     }
 
 

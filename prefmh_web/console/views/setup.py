@@ -24,6 +24,7 @@ from django.utils import translation
 from pydantic import ValidationError, create_model
 
 import sampler
+from prefmh_web import config_files, drafts
 from prefmh_web.accounts.models import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
@@ -31,6 +32,8 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership, NotPossible, Side
 from prefmh_web.campaigns.objects import own_pair
 from prefmh_web.config import CampaignConfig, Outcome, Protocol, questions_of
+from prefmh_web.config_files import MAX_FILE_BYTES, NAME
+from prefmh_web.config_yaml import Problem, SetupError
 from prefmh_web.console import lists, preview
 from prefmh_web.console.board import Board
 from prefmh_web.console.forms.fields import KeptFiles
@@ -43,9 +46,6 @@ from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import attention, completion
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.stages import Page, PracticeForm, answered, next_stage, page_of
-from prefmh_web.setup import apply, files
-from prefmh_web.setup.files import MAX_FILE_BYTES, NAME
-from prefmh_web.setup.yaml_text import Problem, SetupError
 from prefmh_web.transport.bodies import stream
 
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
@@ -199,7 +199,7 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
 @common.campaign_page(Right.OWN, back="")
 def download(request: HttpRequest, campaign: access.SeenCampaign) -> HttpResponse | StreamingHttpResponse:
     """Send campaign.yaml, or the ZIP with it and the uploaded file. It has codes and answers: it is the owner's."""
-    ending, pieces = files.write(campaign)
+    ending, pieces = config_files.write(campaign)
     response = stream(lambda: pieces, _TYPES[ending])
     return common.attachment(request, response, f"{common.prefix_of(campaign)}-campaign{ending}")
 
@@ -222,11 +222,11 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
 
 
 def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
-    with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
+    with config_files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
         # The draft's page tells of another campaign under its seed, as long as there is one.
-        seed_reuse = apply.warning_of_seed(setup.seed, request.user)
-        warnings = [each for each in apply.warnings(setup, request.user) if each != seed_reuse]
-        campaign = apply.create(setup, request.user, None if uploaded is None else File(uploaded))
+        seed_reuse = drafts.warning_of_seed(setup.seed, request.user)
+        warnings = [each for each in drafts.warnings(setup, request.user) if each != seed_reuse]
+        campaign = drafts.create(setup, request.user, None if uploaded is None else File(uploaded))
     messages.info(request, f"“{campaign.name}” is imported as a draft. Look through it before you start it.")
     for warning in warnings:
         messages.warning(request, warning)
@@ -237,7 +237,7 @@ def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
 @common.for_researchers
 def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a draft of the same setup."""
-    copy = apply.duplicate(campaign, request.user)
+    copy = drafts.duplicate(campaign, request.user)
     panel = " Enter the names of its panel in the setup." if copy.config.panelists else ""
     messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{panel}")
     return redirect(copy)
@@ -247,7 +247,7 @@ def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 @common.for_researchers
 def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a copy of a campaign and start it at once; show it as a draft where that cannot be yet."""
-    copy = apply.duplicate(campaign, request.user)
+    copy = drafts.duplicate(campaign, request.user)
     try:
         lifecycle.request_start(copy)
     except NotPossible as error:
@@ -262,7 +262,7 @@ def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     form = PilotForm(request.POST)
     if not form.is_valid():
         raise NotPossible(f"{form.errors.as_text()} No pilot was made.")
-    made = apply.pilot(campaign, request.user, **form.cleaned_data)
+    made = drafts.pilot(campaign, request.user, **form.cleaned_data)
     messages.info(request, f"“{made.name}” is a draft. Start it and send its link to a few people.")
     return redirect(made)
 

@@ -15,12 +15,12 @@ from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.core.management.base import BaseCommand, CommandError
 
+from prefmh_web import config_files, drafts
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import json_schema, settings_page
-from prefmh_web.setup import apply, files
-from prefmh_web.setup.yaml_text import Problem, SetupError
+from prefmh_web.config_yaml import Problem, SetupError
 
 _REFUSED, _UNUSABLE = 1, 2
 _LOOK_EVERY_S = 0.2
@@ -73,8 +73,8 @@ class Command(BaseCommand):
         owner = _owner(given["owner"]) if given["owner"] else None
         missing: list[Problem] = []
         path = given["file"]
-        with path.open("rb") as file, files.opened(file, path.parent, missing.append, owner) as (setup, _):
-            warnings = self._warned([*map(str, missing), *(apply.warnings(setup, owner) if owner else ())])
+        with path.open("rb") as file, config_files.opened(file, path.parent, missing.append, owner) as (setup, _):
+            warnings = self._warned([*map(str, missing), *(drafts.warnings(setup, owner) if owner else ())])
         self._say(given, f"{given['file']}: nothing is wrong.")
         return {"name": setup.name, "warnings": warnings}
 
@@ -83,10 +83,10 @@ class Command(BaseCommand):
         if len(key) > _LONGEST_KEY:
             raise CommandError(f"--once: a key has at most {_LONGEST_KEY} characters", returncode=_UNUSABLE)
         path = given["file"]
-        with path.open("rb") as file, files.opened(file, path.parent, owner=owner) as (setup, uploaded):
-            warnings = self._warned(apply.warnings(setup, owner))
+        with path.open("rb") as file, config_files.opened(file, path.parent, owner=owner) as (setup, uploaded):
+            warnings = self._warned(drafts.warnings(setup, owner))
             is_new = not (key and Campaign.objects.filter(owner=owner, creation_key=key).exists())
-            campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=key)
+            campaign = drafts.create(setup, owner, None if uploaded is None else File(uploaded), key=key)
         self._say(given, str(campaign.pk))
         _wait_for_file(campaign, time.monotonic() + given["wait"])
         if refusal := Catalog.objects.filter(campaign=campaign, status=Catalog.Status.REFUSED).first():
@@ -128,9 +128,9 @@ class Command(BaseCommand):
     def _export(self, given: dict[str, Any]) -> dict[str, Any]:
         campaign, out = _campaign(given), given["out"]
         if out is None:
-            self.stdout.write(files.text_of(files.config_of(campaign)), ending="")
+            self.stdout.write(config_files.text_of(config_files.config_of(campaign)), ending="")
             return {}
-        ending, pieces = files.write(campaign)
+        ending, pieces = config_files.write(campaign)
         if out.suffix != ending:
             raise CommandError(f"--out: the file of this campaign must end with {ending}", returncode=_UNUSABLE)
         unfinished = out.with_name(f"{out.name}.part")

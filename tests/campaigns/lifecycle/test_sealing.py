@@ -11,13 +11,12 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 import sampler
-from prefmh_web import hooks
+from prefmh_web import drafts, hooks
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Side, Voter, columns_of
-from prefmh_web.setup import apply
 from tests.console.test_pages import form
 from tests.security.world import all_addresses
 from tests.support import people
@@ -203,7 +202,7 @@ def test_a_seed_that_was_told_stays_so_when_the_campaign_is_extended(ended, tmp_
 def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks):
     running = started_now(make_draft(researcher, is_seed_typed=False))
     seed, told = running.seed, set()
-    assert apply.warning_of_seed(seed, researcher) == ""
+    assert drafts.warning_of_seed(seed, researcher) == ""
     for guess in (seed, seed ^ 1):
         with pytest.raises(lifecycle.NotPossible, match="“Seed of all random numbers” cannot change") as refused:
             changes.apply(running, running.typed_config.model_copy(update={"seed": guess}))

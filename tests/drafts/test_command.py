@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import json_schema
-from prefmh_web.setup.files import config_in
-from tests.setup.configs import LEAST, draft, written_file
+from prefmh_web.config_files import config_in
+from tests.drafts.configs import LEAST, draft, written_file
 from tests.support.campaigns import TEXTS
 from tests.support.installations import ROOT
 from tests.support.process import wait_until_idle

@@ -12,15 +12,15 @@ from django.db import transaction
 from django.db.models import Q
 
 import sampler
+from prefmh_web import config_files
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, NotPossible
 from prefmh_web.config import LONGEST_NAME, CampaignConfig
+from prefmh_web.config_yaml import Problem, SetupError
 from prefmh_web.endpoints.local import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.recruiters import OPEN
 from prefmh_web.scorers import offered
-from prefmh_web.setup import files
-from prefmh_web.setup.yaml_text import Problem, SetupError
 
 MANY_ANSWERS = 6
 """From more answers of a panel on, a step is accepted less than once in a hundred times."""
@@ -38,14 +38,16 @@ def create(
 
     Args:
         file: with the bytes of the setup's file, at their beginning.
-        kept: of a copy, what the owner's campaign has; see `files.of_owner`.
+        kept: of a copy, what the owner's campaign has; see `config_files.of_owner`.
         key: of the campaign; the owner's campaign that was created under it before is returned as it is.
 
     Raises:
         SetupError: it does not fit what the owner has.
         NotPossible: the campaign was changed in this very moment.
     """
-    if problems := [Problem(message=message, path=path) for path, message in files.of_owner(config, owner, kept)]:
+    if problems := [
+        Problem(message=message, path=path) for path, message in config_files.of_owner(config, owner, kept)
+    ]:
         raise SetupError(problems)
     with transaction.atomic():
         if key:
@@ -137,7 +139,7 @@ def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
     Raises:
         NotPossible: its file is gone, or it speaks of something that the owner does not have.
     """
-    config = files.config_of(campaign)
+    config = config_files.config_of(campaign)
     name = f"Copy of {config.name}"[:LONGEST_NAME].rstrip()
     # Under the same seed the two would have the same random numbers, also where somebody has typed it.
     copied = config.model_copy(update={"name": name, "seed": None, "judges": sampler.unnamed(config.judges)} | changes)
@@ -164,7 +166,7 @@ def pilot(campaign: Campaign, owner: User, people: int, votes_each: int) -> Camp
     """
     if not can_have_one(campaign):
         raise NotPossible("No crowd votes in this campaign, so nobody can try it out.")
-    config = files.config_of(campaign)
+    config = config_files.config_of(campaign)
     limits: dict[str, object] = {"quota": people, "votes_each": votes_each, "budget": None}
     if not config.study.platform.knows_people:
         # An open link has no places; with a protocol, though an empty one, it has.

@@ -10,14 +10,14 @@ from django.urls import reverse
 from hypothesis import HealthCheck, given, settings
 
 import sampler
+from prefmh_web import config_files, drafts
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, Membership, NotPossible
 from prefmh_web.config import CampaignConfig, public
-from prefmh_web.setup import apply, files
-from prefmh_web.setup.apply import duplicate
-from prefmh_web.setup.files import NAME, config_in, config_of, file_of
-from tests.setup.configs import CONFIGS, MADE, configs, draft, imported, setup, written_file
+from prefmh_web.config_files import NAME, config_in, config_of, file_of
+from prefmh_web.drafts import duplicate
+from tests.drafts.configs import CONFIGS, MADE, configs, draft, imported, setup, written_file
 from tests.support.campaigns import started_now
 from tests.support.people import recruited_campaign
 from tests.support.process import wait_until_idle
@@ -35,9 +35,9 @@ COMPREHENSION = {"text": "Which?", "options": ["first one", "SECRET-4"], "right"
 @any_config
 @given(configs())
 def test_a_configuration_comes_back_from_its_file(config):
-    assert config_in(files.text_of(config)) == config
+    assert config_in(config_files.text_of(config)) == config
     # The control: another one is another file.
-    assert config_in(files.text_of(config.model_copy(update={"steps": config.steps + 1}))) != config
+    assert config_in(config_files.text_of(config.model_copy(update={"steps": config.steps + 1}))) != config
 
 
 @any_config
@@ -70,7 +70,7 @@ def test_the_owner_reads_and_changes_the_whole_by_the_api_and_a_viewer_sees_what
     campaign = setup(researcher, name)
     address, whole = f"/api/campaigns/{campaign.pk}/config", {"Authorization": f"Bearer {token_of(researcher)}"}
     told = client.get(address, headers=whole).json()
-    assert CampaignConfig.model_validate(told) == files.config_of(campaign)
+    assert CampaignConfig.model_validate(told) == config_files.config_of(campaign)
     sent = client.put(address, json.dumps(told | {"name": "Other"}), content_type="application/json", headers=whole)
     assert (sent.status_code, sent.json().get("name")) == (200, "Other"), sent.content
     wrong = client.put(address, json.dumps(told | {"chains": 0}), content_type="application/json", headers=whole)
@@ -114,9 +114,9 @@ def test_two_campaigns_of_one_file_draw_their_own_seeds(researcher):
 
 def test_the_owners_file_names_a_panel(researcher):
     panel = draft(researcher, "panel")
-    assert "name: Ada Lovelace" in files.text_of(files.config_of(panel))
+    assert "name: Ada Lovelace" in config_files.text_of(config_files.config_of(panel))
     assert NAME == "campaign.yaml"
-    assert [*apply.warnings(panel.typed_config, researcher)] == []
+    assert [*drafts.warnings(panel.typed_config, researcher)] == []
 
 
 @pytest.mark.parametrize("name", ["texts", "list", "panel", "prolific", "quest"])
@@ -181,6 +181,6 @@ def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researche
 def test_no_pilot_is_made_where_no_crowd_votes(name, researcher, client):
     campaign = setup(researcher, name)
     with pytest.raises(NotPossible, match="No crowd votes"):
-        apply.pilot(campaign, researcher, 5, 30)
+        drafts.pilot(campaign, researcher, 5, 30)
     client.force_login(researcher)
     assert "Run a pilot" not in client.get(campaign.get_absolute_url()).content.decode()

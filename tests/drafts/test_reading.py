@@ -9,11 +9,11 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from prefmh_web import config_files, drafts
 from prefmh_web.config import CampaignConfig
-from prefmh_web.setup import apply, files
-from prefmh_web.setup.files import config_in
-from prefmh_web.setup.yaml_text import SetupError
-from tests.setup.configs import LEAST, WHOLE, as_text
+from prefmh_web.config_files import config_in
+from prefmh_web.config_yaml import SetupError
+from tests.drafts.configs import LEAST, WHOLE, as_text
 from tests.support.uploads import archive
 
 
@@ -99,7 +99,7 @@ def test_of_a_large_panel_a_file_is_warned_about_where_the_form_wants_a_tick(res
         f"  - {{question: Which?, votes: 1, source: {{kind: panelist, name: P{n}}}}}\n" for n in range(1, 9)
     )
     text = LEAST.replace("  - question: Which?\n    votes: 1\n", panelists)
-    (warning,) = apply.warnings(config_in(text), researcher)
+    (warning,) = drafts.warnings(config_in(text), researcher)
     assert warning.startswith("All 8 answers of the panel must be a yes for a step to be accepted: 0.4 %")
     told = problems(text.replace("name: P8", "name: P7"))
     assert "must be asked of each of the 7 panelists, once" in told[0]
@@ -131,7 +131,7 @@ def test_words_that_other_programs_take_for_truth_are_text():
     [b"", b"PK", b"PK\x03\x04" + bytes(50), b"\xff\xfe", b"- 1", b"a: \x00", b"[" * 9999, b"? : ? : ?", b"%YAML 9"],
 )
 def test_what_is_no_setup_is_refused(content):
-    with pytest.raises(SetupError), files.opened(io.BytesIO(content)):
+    with pytest.raises(SetupError), config_files.opened(io.BytesIO(content)):
         pass
 
 
@@ -142,7 +142,7 @@ def test_a_zip_without_its_file_or_with_another_one_is_refused():
         ({"campaign.yaml": text.encode(), "texts.csv": b"text\nother\n"}, "file.sha256: is of another file"),
         ({"folder/campaign.yaml": text.encode()}, "The ZIP has no campaign.yaml"),
     ):
-        with pytest.raises(SetupError) as refused, files.opened(io.BytesIO(archive(members))):
+        with pytest.raises(SetupError) as refused, config_files.opened(io.BytesIO(archive(members))):
             pass
         assert told in str(refused.value)
 

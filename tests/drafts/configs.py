@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
 
+from prefmh_web import config_files, config_yaml, drafts
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import Answering, CampaignConfig, Caps, Protocol, Study, validation_errors
-from prefmh_web.setup import apply, files, yaml_text
 from tests.support.campaigns import MIXTURE, panel_judges, started_now
 from tests.support.people import CODES, RETURN_ADDRESS
 from tests.support.people import WHOLE as STAGES
@@ -212,14 +212,14 @@ def setup(owner, name: str) -> Campaign:
 
 def written_file(campaign: Campaign) -> bytes:
     """Return the file of a campaign's setup."""
-    return b"".join(files.write(campaign)[1])
+    return b"".join(config_files.write(campaign)[1])
 
 
 def imported(content: bytes, owner, **options) -> Campaign:
     """Return the draft that a file makes."""
-    with files.opened(io.BytesIO(content)) as (config, uploaded):
+    with config_files.opened(io.BytesIO(content)) as (config, uploaded):
         kept = None if uploaded is None else ContentFile(uploaded.read(), config.file.name)
-        made = apply.create(config, owner, kept, **options)
+        made = drafts.create(config, owner, kept, **options)
     wait_until_idle()
     return Campaign.objects.get(pk=made.pk)
 
@@ -325,4 +325,4 @@ WHOLE: dict[str, Any] = (
 
 def as_text(document: dict[str, Any]) -> str:
     """Return a document as YAML."""
-    return yaml_text.write(document)
+    return config_yaml.write(document)

@@ -21,12 +21,12 @@ from django.contrib.auth.models import User
 from pydantic import ValidationError
 
 import sampler
+from prefmh_web import config_yaml
 from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
 from prefmh_web.config import HIDDEN, CampaignConfig, FieldError, UploadedFile, json_schema, validation_errors
+from prefmh_web.config_yaml import Problem, SetupError, refused
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
-from prefmh_web.setup import yaml_text
-from prefmh_web.setup.yaml_text import Problem, SetupError, refused
 from prefmh_web.transport.refusals import is_no_room
 
 _MENDS = {
@@ -43,14 +43,14 @@ def config_in(
     """Return the configuration that `campaign.yaml` describes.
 
     Args:
-        owner: whom it must fit; None to leave that to `apply.create`, which knows no lines.
+        owner: whom it must fit; None to leave that to `drafts.create`, which knows no lines.
         kept: what its campaign has now; see `of_owner`.
         tell: is told of each value that a record's copy has left out, where it can be done without.
 
     Raises:
         SetupError: with every problem found.
     """
-    document = yaml_text.read(content if isinstance(content, str) else _decoded(content))
+    document = config_yaml.read(content if isinstance(content, str) else _decoded(content))
     if not isinstance(document.data, dict):
         raise SetupError([document.problem("", "The setup must be keys with values, such as “name: My campaign”.")])
     left_out = [*_left_out(document)]
@@ -105,7 +105,7 @@ def of_owner(config: CampaignConfig, owner: User, kept: CampaignConfig | None = 
             )
 
 
-def _left_out(document: yaml_text.Document) -> Iterator[Problem]:
+def _left_out(document: config_yaml.Document) -> Iterator[Problem]:
     """Take the list of what a record's copy leaves out from a document, and yield each."""
     # Anything but a list is a key that no configuration has.
     paths = document.data.pop(HIDDEN) if isinstance(document.data.get(HIDDEN), list) else ()
@@ -138,7 +138,7 @@ def _truths(data: Any, read: Any, path: tuple[str, ...] = ()) -> Iterator[FieldE
             yield from _truths(each, read[index], (*path, str(index)))
 
 
-def _told(document: yaml_text.Document, path: str, message: str) -> Problem:
+def _told(document: config_yaml.Document, path: str, message: str) -> Problem:
     if message == _UNKNOWN:
         key = path.rpartition(".")[2]
         near = get_close_matches(key, _keys() - {key}, n=1, cutoff=0.7)
@@ -327,7 +327,7 @@ def text_of(config: CampaignConfig) -> str:
     else is written, so that nothing changes should a later version have other defaults.
     """
     changed = config.model_dump(mode="json", exclude_defaults=True)
-    return yaml_text.write(_without_empty(config.model_dump(mode="json"), changed))
+    return config_yaml.write(_without_empty(config.model_dump(mode="json"), changed))
 
 
 def file_of(catalog: Catalog) -> Iterator[bytes]:
