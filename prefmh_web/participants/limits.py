@@ -253,7 +253,8 @@ def demand_startable(campaign: Campaign) -> None:
     if study.quota is not None and study.quota < people:
         raise NotPossible(
             f"Each pair needs votes of {people} different people, and there are {study.quota} places. On the "
-            f"page “Participants”, set “Number of people (quota)” to {people} or more, or ask for fewer votes in the setup."
+            f"page “Participants”, set “Number of people (quota)” to {people} or more, or ask for fewer votes in the "
+            "setup."
         )
     if study.budget is not None and study.budget < wanted.total:
         trials = f", and the shares of the protocol come to {wanted.trials} trials beside them" if wanted.trials else ""
