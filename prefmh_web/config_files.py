@@ -85,7 +85,7 @@ def of_scorers(config: CampaignConfig) -> Iterator[FieldError]:
 
 
 def of_owner(config: CampaignConfig, owner: User, kept: CampaignConfig | None = None) -> Iterator[FieldError]:
-    """Yield what a setup speaks of and its owner does not have, or has of another kind.
+    """Yield each thing that a setup refers to and its owner lacks, or has of another kind.
 
     Args:
         kept: what its campaign has now. The earlier campaigns that this names may have other names by now, or be

@@ -82,7 +82,7 @@ def marginal_acceptance(
         max_votes: N_i, integers, shape (m,).
 
     Raises:
-        ValueError: an argument is not what it says above, or max_votes leavess too many values to sum over; the
+        ValueError: an argument is not what it says above, or max_votes leaves too many values to sum over; the
             message names it.
     """
     ratio = _log_ratio(log_r0)

@@ -43,7 +43,7 @@ class Limits:
         recruiter: where the people come from.
         votes_each: after how many votes somebody's part is complete.
         minutes_each: so many minutes after they joined, it is over.
-        active_minutes: after so many minutes before pairs it is complete.
+        active_minutes: it is complete after so many minutes with a pair on the screen.
         wait_minutes: after so long without a pair it ends.
         shares: how often a vote is followed by which trial that is no vote.
         has_checks: there are such trials.

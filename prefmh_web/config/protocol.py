@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from sampler.declared import JUDGED_BY, ONE_LINE, Declared, ui
 from sampler.judges import Shares
 
-VOTERS = "it decides who votes and how much each gives, so the votes before and after would be of two crowds"
+VOTERS = "it decides who votes and how much each gives, so votes before and after would come from different crowds"
 TRIALS = "the record declares beforehand how often trials come, and their answers are compared with each other"
 _ELIGIBLE = "Who can take part"
 _OFTEN = "How often, and gold pairs of your own"

@@ -118,7 +118,7 @@ class Study(Declared):
         full_pay: what the platform pays a person in full; only shown.
         currency: of `full_pay`.
         most_minutes: how long the platform gives somebody.
-        most_active_minutes: after so many minutes before pairs somebody's part is complete.
+        most_active_minutes: a part is complete after so many minutes with a pair on the screen.
         absent_minutes: who is away for so long loses their place.
         most_a_minute: more votes within a minute are a flag.
         return_address: the address to return to.

@@ -11,8 +11,8 @@ it is paid. Both depend on clocks and on who else votes, and on no pair's conten
 Budget: a campaign starts only if all that it can ask for fits, and no more than that is ever given. An answer is a vote
 of a person, one that came too late included, or an answer to a trial that is no vote. A pair that is skipped, or whose
 time runs out, costs nothing. The votes that every step can need are set aside from the start, so no trial is ever given
-in the place of one: only the rest is for trials and late votes. How much of that is left is a matter of how many there
-were; votes that are saved because a step is decided early do not add to it, for that would depend on what was answered.
+in the place of one: only the rest is for trials and late votes. How much of that is left depends only on how many there
+were. Votes that early stopping saves do not add to it, because that would depend on what was answered.
 """
 
 from __future__ import annotations

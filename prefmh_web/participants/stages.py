@@ -11,9 +11,9 @@ where the protocol has something for it, in this order:
     last-questions   answering what is required
     end
 
-Whoever would come to practice, or where there is none to the votes, takes a place first; without a free one the part
-ends as not eligible. Consent stands at the door, before anything is stored, and is asked again when its text changes:
-see `joining.py`. From every stage a part can end as withdrawn, ended by the researcher, or time over.
+Whoever would come to practice, or where there is none to the votes, takes a place first; if none is free, the part ends
+as full. Consent is asked before anything is stored, and again when its text changes: see `joining.py`. From every stage
+a part can end as withdrawn, ended by the researcher, or time over.
 
 To add a stage: a name in `models.Stage`, at its place, and a class like `Instructions`, in `STAGES`.
 """

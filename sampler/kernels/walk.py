@@ -10,9 +10,8 @@ This needs
 * the same kernel in all L steps, with the same parameters. A random part of a mixture at each step is fine; two kernels
   in turns are not, because their product is not reversible;
 * exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another distribution;
-* an L that nothing the chain has seen decides: it stands in the config, or is drawn from a distribution that stands
-there.
-  Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once (`warm_up.py`).
+* an L that nothing the chain has seen decides: it stands in the config, or is drawn from a distribution that
+  stands there. Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once (`warm_up.py`).
 
 A walk may end where it began. Such a step needs no vote.
 """

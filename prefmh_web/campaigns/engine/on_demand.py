@@ -64,7 +64,7 @@ def open_for(voter: Voter) -> None:
 
 
 def look_ahead(campaign: Campaign) -> None:
-    """Want so many chains that all who have just come would find a free pair, and one in four of all another."""
+    """Demand so many chains that all newcomers find a free pair, and one of four people who are there another."""
     with transaction.atomic():
         if not lock(campaign):
             return

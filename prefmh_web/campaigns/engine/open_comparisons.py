@@ -29,7 +29,7 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Vote, Voter
 
 # How long a skipped comparison is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
-# Those at the front have room; of the rest, read when this person has answered all of these, few statements shall tell.
+# Those at the front mostly have room. The rest are read, in few statements, if this person has answered all of those.
 _FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
 
 

@@ -56,7 +56,7 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
         The comparison, or None when another process had opened this step already.
     """
     with transaction.atomic():
-        # The head is read once the chain is locked: joined in, PostgreSQL would look for the one before.
+        # The head is read once the chain is locked: in a join, PostgreSQL would still return the previous one.
         chain = Chain.objects.select_for_update(no_key=True, of=("self",)).select_related("campaign").get(pk=chain_id)
         if chain.step + 1 != drawn.step or chain.comparisons.filter(step=drawn.step).exists():
             return None
@@ -101,8 +101,8 @@ def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
 
 
 def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
-    """Store a person's vote on a comparison that is `transactions.locked`, end the lease that it answers, and
-    decide the step if that settles it.
+    """Store a person's vote on a comparison locked by `locks.locked`, end the lease that it answers, and decide
+    the step if that settles it.
 
     The same key again returns the vote stored first. A vote that comes after the verdict, after its judge's votes
     are spent, or beside a counted vote of the same voter for the same judge, is kept and not counted: it has no
@@ -199,8 +199,8 @@ def look_for_room(comparison: Comparison) -> None:
 def note_room(
     comparison: Comparison, opened: OpenComparison, changes: Changes, only_if: Condition | None = None
 ) -> None:
-    """Add to what is to be changed whether a locked comparison has room for somebody: those that have none nobody
-    looks at. A suspended one has none, whoever leaves it.
+    """Queue an update of `is_askable` of a locked comparison: those without room for one more vote are skipped when
+    pairs are searched. A suspended one has none, whoever leaves it.
 
     Not where models judge too: there room comes with time, when a turn is lost.
 

@@ -40,7 +40,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import sockets
 
-# So many replies with log-probabilities are looked back at, and of these so large a share may be no distribution.
+# How many recent replies with log-probabilities are examined, and how large a share of them may be no distribution.
 _LOOKED_AT, _MOST_UNSOUND = 200, 0.01
 
 Wanted = tuple[int, int]

@@ -53,8 +53,8 @@ class Chain(models.Model):
     votes_for = models.PositiveIntegerField(default=0)
     # Steps whose proposal was there before the step was reached: nobody waited for it.
     prefetched = models.PositiveIntegerField(default=0)
-    # While a model makes what it may propose next, now or ahead of time, or rests after a failure: until when nobody
-    # else need try. Of such a claim, how many texts are on their way; of a rest none, and why.
+    # Until then no other worker tries: a model makes what comes next, or pauses after a failure. `texts_claimed` counts
+    # the texts that it writes; 0 is a pause, which `waits_because` explains.
     claimed_until = models.DateTimeField(null=True)
     texts_claimed = models.PositiveSmallIntegerField(default=0)
     waits_because = models.CharField(max_length=300, blank=True)
