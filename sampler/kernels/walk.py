@@ -11,7 +11,8 @@ This needs
   in turns are not, because their product is not reversible;
 * exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another distribution;
 * an L that nothing the chain has seen decides: it stands in the config, or is drawn from a distribution that
-  stands there. Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once (`warm_up.py`).
+  stands there. Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once
+  (`warm_up.py`).
 
 A walk may end where it began. Such a step needs no vote.
 """
