@@ -157,7 +157,7 @@ NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 8 * 2**20
 MAX_FILE_BYTES: Final = 512 * 2**20
 _Read = Callable[[bytes], CampaignConfig]
-_MOST_MEMBERS = 1000
+_MAX_MEMBERS = 1000
 _MAX_DIRECTORY_BYTES = 2**20
 _FOLDER = "files"
 _MAGIC = b"PK"
@@ -253,7 +253,7 @@ def _keep_neighbour(config: CampaignConfig, kept: IO[bytes], neighbour: PurePath
 def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
     try:
         # Its members are only listed: the size that it states of one may be a lie.
-        with sampler.archive_in(file, _MOST_MEMBERS, _MAX_DIRECTORY_BYTES) as archive:
+        with sampler.archive_in(file, _MAX_MEMBERS, _MAX_DIRECTORY_BYTES) as archive:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
@@ -265,7 +265,7 @@ def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
     except SetupError:
         raise
     except sampler.TooLargeError as error:
-        message = f"The ZIP has more than {_MOST_MEMBERS} files, or very long names. It holds {NAME} and one more."
+        message = f"The ZIP has more than {_MAX_MEMBERS} files, or very long names. It holds {NAME} and one more."
         raise refused(message) from error
     except sampler.ArchiveError as error:
         raise refused(str(error)) from error

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 
 _DEEPEST: Final = 30
 # Served texts may have 2,000 prompts; nothing else has as many parts. Each costs some microseconds and its place.
-_MOST_VALUES: Final = 20_000
+_MAX_VALUES: Final = 20_000
 _LONGEST_KEY: Final = 300
 _WIDTH: Final = 110
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -132,7 +132,7 @@ class _Reader:
             raise _at(event, "Anchors and aliases (& and *) are not read; write the value out")
         if event.tag is not None:
             raise _at(event, f"A tag such as “{event.tag[:40]}” is not read; remove it")
-        if depth > _DEEPEST or self._values > _MOST_VALUES:
+        if depth > _DEEPEST or self._values > _MAX_VALUES:
             raise _at(event, "There is more here than a setup can hold, in depth or in number")
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(path, depth)

@@ -124,8 +124,8 @@ def warning_of(campaign: Campaign) -> str:
     return warning_of_seed(campaign.seed, campaign.owner, campaign)
 
 
-MOST_PEOPLE: Final = 100
-MOST_VOTES_EACH: Final = 200
+MAX_PEOPLE: Final = 100
+MAX_VOTES_PER_PERSON: Final = 200
 
 
 def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
@@ -152,14 +152,14 @@ def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
         raise NotPossible(f"This setup cannot be copied. {error.problems[0]}") from error
 
 
-def pilot(campaign: Campaign, owner: User, people: int, votes_each: int) -> Campaign:
+def pilot(campaign: Campaign, owner: User, people: int, votes_per_person: int) -> Campaign:
     """Create the draft of a pilot: a copy whose votes do not come into the campaign's record, without a budget.
 
     People need places, so an open link is one with a protocol.
 
     Args:
         people: so many can take part.
-        votes_each: after so many votes somebody's part is complete.
+        votes_per_person: after so many votes somebody's part is complete.
 
     Raises:
         NotPossible: no crowd votes in the campaign, or it cannot be copied.
@@ -167,7 +167,7 @@ def pilot(campaign: Campaign, owner: User, people: int, votes_each: int) -> Camp
     if not can_have_one(campaign):
         raise NotPossible("No crowd votes in this campaign, so nobody can try it out.")
     config = config_files.config_of(campaign)
-    limits: dict[str, object] = {"quota": people, "votes_each": votes_each, "budget": None}
+    limits: dict[str, object] = {"quota": people, "votes_per_person": votes_per_person, "budget": None}
     if not config.study.platform.knows_people:
         # An open link has no places; with a protocol, though an empty one, it has.
         limits["recruiter"] = OPEN.name

@@ -30,7 +30,7 @@ from .chain import simulate as simulate
 from .chain import stream as stream
 from .chain import tell as tell
 from .config import LONGEST_CHAIN as LONGEST_CHAIN
-from .config import MOST_CHAINS as MOST_CHAINS
+from .config import MAX_CHAINS as MAX_CHAINS
 from .config import ChainConfig as ChainConfig
 from .config import ConfigError as ConfigError
 from .config import ConfigProblem as ConfigProblem

@@ -343,9 +343,9 @@ def average_over_votes(
     return mean
 
 
-_MOST_TERMS: Final = 10_000
+_MAX_TERMS: Final = 10_000
 # Outcomes times pairs held at once, 8 bytes each.
-_MOST_OUTCOMES: Final = 10_000_000
+_MAX_OUTCOMES: Final = 10_000_000
 
 
 def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) -> FloatArray:
@@ -360,7 +360,7 @@ def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) ->
         ValueError: the judges have too many different outcomes together.
     """
     max_votes = tuple(int(limit) for limit in limits)
-    if sum(max_votes) <= PLAIN_VOTES and math.prod(limit + 1 for limit in max_votes) <= _MOST_TERMS:
+    if sum(max_votes) <= PLAIN_VOTES and math.prod(limit + 1 for limit in max_votes) <= _MAX_TERMS:
         return average_over_votes(lambda votes: accepted(ratio, votes, limits), chances, max_votes)
     outcomes = {Fraction(1): np.ones(chances.shape[:-1])}
     for judge in sorted(range(len(max_votes)), key=max_votes.__getitem__):
@@ -379,6 +379,6 @@ def _joined(outcomes: dict[Fraction, FloatArray], limit: int, chance: FloatArray
     for (value, so_far), votes in itertools.product(outcomes.items(), range(1, limit + 1)):
         product = value * Fraction(votes, limit - votes + 1)
         found[product] = found.get(product, 0.0) + so_far * distribution[..., votes - 1]
-        if len(found) * max(1, chance.size) > _MOST_OUTCOMES:
+        if len(found) * max(1, chance.size) > _MAX_OUTCOMES:
             raise ValueError("max_votes leaves too many different outcomes to average over")
     return found

@@ -69,22 +69,22 @@ def _too_long() -> TooLargeError:
     return TooLargeError("The ZIP has a list of files that is too long.")
 
 
-def archive_in(file: BinaryIO, most_members: int, most_listing: int) -> zipfile.ZipFile:
+def archive_in(file: BinaryIO, max_members: int, max_listing: int) -> zipfile.ZipFile:
     """Return the archive that a file is. Its members are only listed: the size that it states of one may be a lie.
 
     Args:
-        most_members: how many there may be.
-        most_listing: how many bytes the list of them may take.
+        max_members: how many there may be.
+        max_listing: how many bytes the list of them may take.
 
     Raises:
         ArchiveError: it has too many members, two of one name, or one that lies outside, is a link, or is packed in a
             way that cannot be unpacked piece by piece.
         BROKEN_ARCHIVE: it is no archive.
     """
-    archive = zipfile.ZipFile(cast(BinaryIO, BoundedFile(file, most_listing, _too_long)))
+    archive = zipfile.ZipFile(cast(BinaryIO, BoundedFile(file, max_listing, _too_long)))
     members = archive.infolist()
-    if len(members) > most_members:
-        raise TooLargeError(f"The ZIP has more than {most_members} files.")
+    if len(members) > max_members:
+        raise TooLargeError(f"The ZIP has more than {max_members} files.")
     seen = set()
     for member in members:
         shown = member.filename[:_SHOWN]

@@ -33,12 +33,12 @@ _LENGTH = "More chains while people come, what is left out, and the seed"
 _JUDGED = {"rule": ("n-vote", "pointwise")}
 VERSION: Final = 1
 # Each stands open with a pair of its own: with so many, so many people can vote at the same time.
-MOST_CHAINS: Final = 5_000
+MAX_CHAINS: Final = 5_000
 LONGEST_CHAIN: Final = 1_000_000
 # Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`state_number`).
-MOST_STEPS: Final = 2_000_000_000
+MAX_STEPS: Final = 2_000_000_000
 # Nobody reads more of them, and a file can be made of mistakes.
-_MOST_PROBLEMS = 100
+_MAX_PROBLEMS = 100
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ChainConfig(Sparse):
     )
     chains: int = Field(
         ge=1,
-        le=MOST_CHAINS,
+        le=MAX_CHAINS,
         title="Chains at the start",
         description="A chain (Markov chain) goes from object to object, as people choose. Several chains start apart "
         "and show whether they come to the same place. All have the same number of steps.",
@@ -98,7 +98,7 @@ class ChainConfig(Sparse):
     max_chains: int | None = Field(
         default=None,
         ge=1,
-        le=MOST_CHAINS,
+        le=MAX_CHAINS,
         title="Largest number of chains",
         description="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
         "number of chains. Where models judge, the number is fixed.",
@@ -331,9 +331,9 @@ def _validation_errors(config: ChainConfig) -> Iterator[tuple[str, str]]:
         yield from _warm_up_errors(config, config.warm_up)
     if config.max_chains is not None:
         yield from (("max_chains", message) for message in _max_chains_errors(config, config.max_chains))
-    if config.chains_at_most * config.steps > MOST_STEPS:
+    if config.chains_at_most * config.steps > MAX_STEPS:
         chains, steps = f"{config.chains_at_most:,} chains", f"{config.steps:,} steps"
-        message = f"must be fewer: {chains} of {steps} are too many; all chains together have at most {MOST_STEPS:,}"
+        message = f"must be fewer: {chains} of {steps} are too many; all chains together have at most {MAX_STEPS:,}"
         yield "steps", message
     if config.burn_in >= config.steps:
         yield "burn_in", f"must be less than the {config.steps} steps"
@@ -390,10 +390,10 @@ def _warm_up_errors(config: ChainConfig, warm_up: WarmUp) -> Iterator[tuple[str,
 def problems_in(error: ValidationError, data: object) -> list[ConfigProblem]:
     """Return what pydantic has found wrong with `data`, by the paths of its JSON; the first 100, and how many more."""
     found = error.errors(include_url=False, include_input=False)
-    details = found[:_MOST_PROBLEMS]
+    details = found[:_MAX_PROBLEMS]
     problems = [_problem(each, data) for each in details if not _is_only_echo(each, details)]
-    if len(found) > _MOST_PROBLEMS:
-        problems.append(ConfigProblem("", f"{len(found) - _MOST_PROBLEMS:,} more problems follow; mend these first"))
+    if len(found) > _MAX_PROBLEMS:
+        problems.append(ConfigProblem("", f"{len(found) - _MAX_PROBLEMS:,} more problems follow; mend these first"))
     return problems
 
 

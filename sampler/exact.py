@@ -257,7 +257,7 @@ def _checked_distributions(name: str, values: npt.ArrayLike) -> Matrix:
 SECONDS_A_VOTE: Final = 10.0
 """Of somebody in the middle, who compares two short objects: a round number, to be replaced by what a pilot takes."""
 # Tallies times votes of a step: beyond these the mean would take a second.
-_MOST_WORK: Final = 150_000
+_MAX_WORK: Final = 150_000
 
 
 @dataclass(frozen=True)
@@ -265,15 +265,15 @@ class Estimate:
     """What the declared steps of all chains take.
 
     Args:
-        most_votes: if every pair needs all of its votes.
+        votes_at_most: if every pair needs all of its votes.
         votes: if voters are indifferent; None where that would take too long to work out.
         burn_in_votes: those among `votes` that go into the burn-in.
-        hours: of people, for `votes`, or for `most_votes` where these are not known.
+        hours: of people, for `votes`, or for `votes_at_most` where these are not known.
         people: who are needed for that; None where it is not said how many votes each gives.
         money: what their places are paid; None where their number or the pay is not known.
     """
 
-    most_votes: int
+    votes_at_most: int
     votes: float | None
     burn_in_votes: float | None
     hours: float
@@ -292,7 +292,7 @@ def step_votes(max_votes: Sequence[int]) -> float | None:
     """
     limits = checked_max_votes(tuple(max_votes))
     work = sum(limits) * math.prod(limit + 1 for limit in limits)
-    return None if work > _MOST_WORK else _step_votes(limits)
+    return None if work > _MAX_WORK else _step_votes(limits)
 
 
 def estimate(
@@ -301,7 +301,7 @@ def estimate(
     max_votes: Sequence[int],
     *,
     burn_in: int = 0,
-    votes_each: int | None = None,
+    votes_per_person: int | None = None,
     full_pay: float | None = None,
     seconds_a_vote: float = SECONDS_A_VOTE,
 ) -> Estimate:
@@ -311,7 +311,7 @@ def estimate(
         chains, steps, burn_in: as in the setup; `chains` at most.
         max_votes: N_i of each judge. Each of its votes on a pair is another person's, so at least max N_i people are
             needed.
-        votes_each: after so many votes somebody's part is complete; None for no limit.
+        votes_per_person: after so many votes somebody's part is complete; None for no limit.
         full_pay: for each part that is complete; None where it is not known.
         seconds_a_vote: of somebody in the middle.
 
@@ -327,9 +327,9 @@ def estimate(
     most = chains * steps * sum(limits)
     votes = None if a_step is None else chains * steps * a_step
     wanted = most if votes is None else votes
-    people = None if votes_each is None else max(max(limits), math.ceil(wanted / votes_each))
+    people = None if votes_per_person is None else max(max(limits), math.ceil(wanted / votes_per_person))
     return Estimate(
-        most_votes=most,
+        votes_at_most=most,
         votes=votes,
         burn_in_votes=None if a_step is None else chains * min(burn_in, steps) * a_step,
         hours=wanted * seconds_a_vote / 3600,

@@ -13,9 +13,9 @@ from tests.support.installations import ARGUMENTS, CHROMIUM, ROOT, Program, in_f
 FOLDER = ROOT / "static" / "screenshots"
 # Long enough for the simulated people to have made some history.
 HISTORY_S = 60
-MOST_SKIPS = 5
+MAX_SKIPS = 5
 # Of the smaller molecule of a pair in a picture.
-FEWEST_STROKES = 12
+MIN_STROKES = 12
 
 
 def main() -> None:
@@ -65,10 +65,10 @@ def take(browser: Browser, log: str) -> None:
 
 def skip_what_shows_little(page: Page) -> None:
     """Skip pairs of molecules of which one has only a few atoms, while there are others."""
-    for _ in range(MOST_SKIPS):
+    for _ in range(MAX_SKIPS):
         sources = page.eval_on_selector_all(".sides img", "images => images.map(image => image.currentSrc)")
         drawn = [page.request.get(source).text() for source in sources if "molecule" in source]
-        if all(svg.count("<path") >= FEWEST_STROKES for svg in drawn):
+        if all(svg.count("<path") >= MIN_STROKES for svg in drawn):
             return
         lease = lease_on(page)
         page.keyboard.press("s")

@@ -23,7 +23,7 @@ from sesame.utils import get_query_string
 
 RESEARCHERS = "researchers"
 PREFIX = "prefmh_"
-MOST_TOKENS = 50
+MAX_TOKENS = 50
 # Longer than anybody could guess.
 _BYTES = 32
 _NOTED_EVERY = timedelta(minutes=1)
@@ -119,8 +119,8 @@ class ApiToken(models.Model):
         with transaction.atomic():
             # The owner's row is held, so that two at once are counted one after the other.
             User.objects.select_for_update().get(pk=owner.pk)
-            if cls.live_of(owner).count() >= MOST_TOKENS:
-                raise TokenLimitError(f"You have {MOST_TOKENS} tokens. Withdraw one that is not used any more.")
+            if cls.live_of(owner).count() >= MAX_TOKENS:
+                raise TokenLimitError(f"You have {MAX_TOKENS} tokens. Withdraw one that is not used any more.")
             cls.objects.create(owner=owner, name=name, scope=scope, digest=_digest(plain))
         return plain
 

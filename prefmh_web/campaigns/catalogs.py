@@ -46,7 +46,7 @@ _ENDINGS = (".csv", ".zip")
 FOLDER = "kept"
 # What is older nobody asks for again.
 KEPT_FOR_S = 60 * 60
-MOST_FILES = 4
+MAX_FILES = 4
 _SALT = "prefmh_web.campaigns.catalogs"
 _UPLOADS = "uploads"
 # Uploads that a row has named: they are looked for once in a process's life, not every few seconds.
@@ -270,7 +270,7 @@ def all_names() -> list[str]:
 def _make_room(researcher_id: int) -> None:
     found = _names_in(_folder(researcher_id))
     oldest_first = sorted(found, key=default_storage.get_modified_time)
-    for name in oldest_first[: max(0, len(found) - MOST_FILES + 1)]:
+    for name in oldest_first[: max(0, len(found) - MAX_FILES + 1)]:
         default_storage.delete(name)
 
 

@@ -41,8 +41,8 @@ class Limits:
 
     Args:
         recruiter: where the people come from.
-        votes_each: after how many votes somebody's part is complete.
-        minutes_each: so many minutes after they joined, it is over.
+        votes_per_person: after how many votes somebody's part is complete.
+        minutes_per_person: so many minutes after they joined, it is over.
         active_minutes: it is complete after so many minutes with a pair on the screen.
         wait_minutes: after so long without a pair it ends.
         shares: how often a vote is followed by which trial that is no vote.
@@ -52,8 +52,8 @@ class Limits:
     """
 
     recruiter: Recruiter
-    votes_each: int | None
-    minutes_each: int | None
+    votes_per_person: int | None
+    minutes_per_person: int | None
     active_minutes: int | None
     wait_minutes: int | None
     shares: Shares
@@ -66,8 +66,8 @@ class Limits:
         """Return what a study asks. What is noted of each person asks nothing where nobody is told apart."""
         recruiter, is_noted = study.platform, study.platform.knows_people
         shares = study.protocol.shares if is_noted else Shares()
-        active, wait = (study.most_active_minutes, study.longest_wait) if is_noted else (None, None)
-        each = (study.votes_each, study.minutes_each, active, wait)
+        active, wait = (study.max_active_minutes, study.longest_wait) if is_noted else (None, None)
+        each = (study.votes_per_person, study.minutes_per_person, active, wait)
         is_set = any(limit is not None for limit in each)
         return cls(recruiter, *each, shares, shares.total > 0, study.budget is not None, is_set)
 

@@ -76,7 +76,7 @@ def _told(row: State) -> tuple[tuple[str, str], ...]:
 
 # Of objects that models were asked about last, by campaign and key: each mostly stands in a chain's next question, too.
 _rows: dict[tuple[int, Any, int], State] = {}
-_MOST_ROWS = 1_000
+_MAX_ROWS = 1_000
 
 
 def rows_of(campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
@@ -87,7 +87,7 @@ def rows_of(campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
     for key, row in found.items():
         row.campaign = campaign
         _rows[*begun, key] = row
-    for oldest in list(_rows)[:-_MOST_ROWS]:
+    for oldest in list(_rows)[:-_MAX_ROWS]:
         _rows.pop(oldest, None)
     return found
 

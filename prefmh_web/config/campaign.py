@@ -41,7 +41,7 @@ _LAYOUTS = {
     "stacked": "One above the other on every screen",
 }
 LARGEST_SEED = 2**53 - 1
-PERSONAL_LIMITS = ("quota", "most_minutes", "most_active_minutes", "absent_minutes")
+PERSONAL_LIMITS = ("quota", "max_minutes", "max_active_minutes", "absent_minutes")
 """Limits that are noted with a person's id."""
 RETURN_FIELDS = ("code", "external_id", "session_id")
 """What an address to return to may name, beside the parameters of the link."""

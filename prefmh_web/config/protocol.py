@@ -18,7 +18,7 @@ _ELIGIBLE = "Who can take part"
 _OFTEN = "How often, and gold pairs of your own"
 _WAITING = "When no pair is free"
 
-MOST_TRIALS = 0.5
+MAX_TRIALS = 0.5
 LONGEST_ANSWER = 2000
 LONGEST_CONTENT = 20_000
 GREATEST_NUMBER = 999_999_999
@@ -307,7 +307,7 @@ class Protocol(Declared):
             raise ValueError(f"Two questions have the name “{twice[0]}”.")
         if bool(self.gold) != bool(self.gold_share):
             raise ValueError("Gold pairs need to be shown at a rate above 0, and a rate above 0 needs gold pairs.")
-        if self.shares.total > MOST_TRIALS:
+        if self.shares.total > MAX_TRIALS:
             raise ValueError("Of 100 votes, at most 50 can be followed by a trial that is no vote.")
         return self
 

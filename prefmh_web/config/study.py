@@ -112,15 +112,15 @@ class Study(Declared):
         recruiter: which platform sends them.
         parameter: the name of the parameter with the person's id, for links of the researcher's own.
         checks_ids: an id that does not look like the recruiter's is not let in.
-        votes_each: after so many votes somebody's part is complete.
+        votes_per_person: after so many votes somebody's part is complete.
         quota: so many people can take part.
         budget: so many answers can be given.
         full_pay: what the platform pays a person in full; only shown.
         currency: of `full_pay`.
-        most_minutes: how long the platform gives somebody.
-        most_active_minutes: a part is complete after so many minutes with a pair on the screen.
+        max_minutes: how long the platform gives somebody.
+        max_active_minutes: a part is complete after so many minutes with a pair on the screen.
         absent_minutes: who is away for so long loses their place.
-        most_a_minute: more votes within a minute are a flag.
+        max_votes_per_minute: more votes within a minute are a flag.
         return_address: the address to return to.
         codes: by how a part ended, the completion code.
         pay: by how a part ended, what is paid where that is not the usual.
@@ -141,7 +141,7 @@ class Study(Declared):
         description=f"Only for “{LINK.title}”: the name in the link, for example participant.",
         json_schema_extra=ui(fixed=VOTERS, when={"recruiter": (LINK.name,)}),
     )
-    votes_each: _Count | None = Field(
+    votes_per_person: _Count | None = Field(
         default=None,
         title="Votes per person",
         description="After so many votes a person's part is complete. A pair on the screen may still be answered. "
@@ -185,14 +185,14 @@ class Study(Declared):
         description="For example £ or EUR.",
         json_schema_extra=ui(fold=_LIMITS),
     )
-    most_minutes: _Minutes | None = Field(
+    max_minutes: _Minutes | None = Field(
         default=None,
         title="The platform's maximum time, in minutes",
         description=f"A person's part ends {MINUTES_TO_RETURN} minutes before it, so that they can enter the code. "
         "Leave empty for no limit.",
         json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
-    most_active_minutes: int | None = Field(
+    max_active_minutes: int | None = Field(
         default=None,
         ge=1,
         le=10_000,
@@ -207,7 +207,7 @@ class Study(Declared):
         description="Where there is a quota. Leave empty for the platform's maximum time.",
         json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
-    most_a_minute: int | None = Field(
+    max_votes_per_minute: int | None = Field(
         default=None,
         ge=1,
         le=1000,
@@ -264,9 +264,9 @@ class Study(Declared):
         return self.return_address or self.platform.return_address
 
     @property
-    def minutes_each(self) -> int | None:
+    def minutes_per_person(self) -> int | None:
         """After so many minutes somebody's part is over, in time to enter the code on the platform."""
-        return None if self.most_minutes is None else self.most_minutes - MINUTES_TO_RETURN
+        return None if self.max_minutes is None else self.max_minutes - MINUTES_TO_RETURN
 
     @property
     def longest_wait(self) -> int | None:

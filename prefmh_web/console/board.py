@@ -40,11 +40,11 @@ from prefmh_web.participants.limits import supply_of
 from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer, set_within
 
-MOST_HEADS = 6
+MAX_HEADS = 6
 # Enough to see where chains are; the tab Convergence draws more.
-_MOST_POINTS = 1_000
+_MAX_POINTS = 1_000
 # Reasons. Of more there is a last line, which says how many more there were.
-_MOST_KEPT = 1_000
+_MAX_KEPT = 1_000
 
 
 class Board:
@@ -135,7 +135,7 @@ class Board:
     def refusals(self) -> int:
         """How many rows or files gave no object of their own."""
         refusals = self.catalog.refusals if self.catalog else []
-        if len(refusals) <= _MOST_KEPT:
+        if len(refusals) <= _MAX_KEPT:
             return len(refusals)
         _, _, more = refusals[-1]
         return len(refusals) - 1 + int(more)
@@ -213,7 +213,7 @@ class Board:
         """The chains that the first screen shows, each with what is measured of its object; the others have a page of
         their own.
         """
-        return with_heads(self.campaign, self.progress.chains[:MOST_HEADS]) if self.progress else []
+        return with_heads(self.campaign, self.progress.chains[:MAX_HEADS]) if self.progress else []
 
     @cached_property
     def trajectories(self) -> Trajectories:
@@ -227,7 +227,7 @@ class Board:
         if trajectories.unmeasured:
             dispatch.measure(self.campaign)
         followed = follow(trajectories, main_property(self.campaign), 1)
-        return traces(followed.label, followed.chains, _MOST_POINTS)
+        return traces(followed.label, followed.chains, _MAX_POINTS)
 
     def part(self, name: str) -> str:
         """Return one part of a started campaign's fragment, by the name of its template."""

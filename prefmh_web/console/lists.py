@@ -36,11 +36,11 @@ PASTE, SEVERAL_LINES = f"{_OF_LIST}paste", f"{_OF_LIST}several_lines"
 HEADER, COLUMN, SHEET = f"{_OF_LIST}header", f"{_OF_LIST}column", f"{_OF_LIST}sheet"
 # The name of the file that they have seen: what they say is not for another one.
 SEEN = f"{_OF_LIST}seen"
-MOST_FILES = settings.DATA_UPLOAD_MAX_NUMBER_FILES
+MAX_FILES = settings.DATA_UPLOAD_MAX_NUMBER_FILES
 _PASTED = "pasted.txt"
 # Pictures and recordings take long to read: so many, and so large together, are looked at before the list is saved.
 _LOOKED_AT, _LOOKED_AT_BYTES = 12, 16 * 2**20
-_MOST_REFUSALS = 20
+_MAX_REFUSALS = 20
 _ZIP = b"PK"
 
 
@@ -174,8 +174,8 @@ def context_of(form: SetupForm) -> dict[str, Any]:
     if taken is None or taken.reading is None or kind is None:
         return found
     reading = taken.reading
-    found["refusals"] = reading.refusals[:_MOST_REFUSALS]
-    found["more"] = max(0, len(reading.refusals) + reading.more_refusals - _MOST_REFUSALS)
+    found["refusals"] = reading.refusals[:_MAX_REFUSALS]
+    found["more"] = max(0, len(reading.refusals) + reading.more_refusals - _MAX_REFUSALS)
     if kind.medium != "sound":
         found |= {
             "shown": _pair(config, kind, reading),

@@ -9,7 +9,7 @@ Each takes plain numbers and returns a `Plot`, which the template `console/_plot
     {% include "console/_plot.html" with plot=plot %}
 
 A plot stretches to the width of its place. Its labels are text of the page, so they stay legible on a narrow screen.
-How many points are drawn is bounded, whatever there is to draw: `MOST_POINTS` for all lines of a plot together.
+How many points are drawn is bounded, whatever there is to draw: `MAX_POINTS` for all lines of a plot together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy.typing as npt
 # Drawings are so wide and so high, in units that the page stretches.
 EXTENT = 1000
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_MOST_DIGITS = 7
+_MAX_DIGITS = 7
 # Beyond these, the round numbers around a number may be no doubles. A scorer may give any finite number.
 _SMALLEST, _LARGEST = 1e-300, 1e300
 
@@ -42,7 +42,7 @@ class Axis:
     def ticks(self) -> list[str]:
         """The numbers at the ticks, from low to high."""
         step = (self.high - self.low) / self.intervals
-        digits = next((d for d in range(_MOST_DIGITS) if math.isclose(round(step, d), step, rel_tol=1e-6)), None)
+        digits = next((d for d in range(_MAX_DIGITS) if math.isclose(round(step, d), step, rel_tol=1e-6)), None)
         numbers = (self.low + k * step for k in range(self.intervals + 1))
         return [f"{each:.3g}" if digits is None else f"{each:,.{digits}f}" for each in numbers]
 
@@ -138,10 +138,10 @@ def colour(index: int) -> str:
     return f"plot-{index % COLOURS + 1}"
 
 
-MOST_POINTS = 3_000
+MAX_POINTS = 3_000
 """Of all lines of a plot together."""
 # Of a line that is drawn: one at the start, one on the way and the last.
-_FEWEST_POINTS = 3
+_MIN_POINTS = 3
 
 
 FloatArray = npt.NDArray[np.float64]
@@ -149,7 +149,7 @@ Chains = Sequence[tuple[int, FloatArray]]
 """Of some chains the index of each, which its colour goes by, and its finite numbers, shape (T_c,)."""
 
 
-def traces(name: str, chains: Chains, most_points: int = MOST_POINTS) -> Plot | None:
+def traces(name: str, chains: Chains, max_points: int = MAX_POINTS) -> Plot | None:
     """Return the plot of a number along several chains, from step 0 on; the description says if some chains or steps
     are not drawn. None where no chain has a number.
 
@@ -159,10 +159,10 @@ def traces(name: str, chains: Chains, most_points: int = MOST_POINTS) -> Plot | 
     found = [(index, values) for index, values in chains if len(values)]
     if not found:
         return None
-    shown = _evenly(found, most_points // _FEWEST_POINTS)
+    shown = _evenly(found, max_points // _MIN_POINTS)
     longest = max(len(values) for _, values in shown)
     # The last number of each line is always drawn.
-    every = max(1, -(-longest // (most_points // len(shown) - 1)))
+    every = max(1, -(-longest // (max_points // len(shown) - 1)))
     x = axis_of("step", 0, longest - 1, is_whole=True)
     y = axis_of(name, min(float(v.min()) for _, v in shown), max(float(v.max()) for _, v in shown))
     marks = in_few_paths([_mark(index, values, every, x, y) for index, values in shown])
@@ -207,7 +207,7 @@ def _description(shown: Chains, there: int, every: int) -> str:
 _BINS = 20
 # With more chains than this, each has few draws to fill bins with, and the page many lines to send.
 _MANY, _FEW_BINS = 20, 10
-_MOST_OUTLINES = 500
+_MAX_OUTLINES = 500
 
 
 def histogram(name: str, samples: npt.ArrayLike, draws: npt.ArrayLike = ()) -> Plot:
@@ -254,11 +254,11 @@ def rank_overlay(name: str, ranks: Chains) -> Plot:
     x = Axis("rank among draws of one distribution, in %", 0.0, 100.0, 4)
     outlines = [
         Mark(_outline(each, y), f"plot-line {colour(index)}", f"chain {index}")
-        for (index, _), each in zip(ranks[:_MOST_OUTLINES], relative, strict=False)
+        for (index, _), each in zip(ranks[:_MAX_OUTLINES], relative, strict=False)
     ]
     level = Mark(f"M0 {EXTENT - int(y.units(1.0))}H{EXTENT}", "plot-level", "equal shares")
     highest, lowest = max(float(each.max()) for each in relative), min(float(each.min()) for each in relative)
-    drawn = "" if len(ranks) <= _MOST_OUTLINES else f" The first {_MOST_OUTLINES} chains are drawn."
+    drawn = "" if len(ranks) <= _MAX_OUTLINES else f" The first {_MAX_OUTLINES} chains are drawn."
     description = (
         f"{len(ranks):,} outline{'' if len(ranks) == 1 else 's'}, one a chain, in {len(counts[0])} bins of ranks. "
         f"The fullest bin has {highest:.1f} times its equal share, the emptiest {lowest:.1f} times.{drawn}"

@@ -124,9 +124,9 @@ def _space_of_patterns() -> Any:
 
 
 # Of a step that needs no vote, the next one is drawn: so many at most, and for so long.
-_MOST_STEPS, _LONGEST_S = 200, 1.0
+_MAX_STEPS, _LONGEST_S = 200, 1.0
 # Moves between two pairs, at most: more would take too long for a page.
-_MOST_MOVES = 512
+_MAX_MOVES = 512
 _OF_PEOPLE = ("people", "panelist")
 
 
@@ -194,7 +194,7 @@ def _first_pair(campaign: Campaign, chain: int, question: str) -> Pair:
     kernel: Any = config.kernel
     if isinstance(config.space, (sampler.ServedTextsConfig, sampler.ServedImagesConfig)):
         raise NotComputable("A model makes the objects once the campaign has started. These only hold their place.")
-    if kernel.kind == "walk" and max(each.length for each in kernel.length) > _MOST_MOVES:
+    if kernel.kind == "walk" and max(each.length for each in kernel.length) > _MAX_MOVES:
         raise NotComputable("So many moves between two pairs take a while, so these are samples.")
     try:
         plan = plan_of(campaign)
@@ -207,7 +207,7 @@ def _first_pair(campaign: Campaign, chain: int, question: str) -> Pair:
 
 def _first_asked(plan: sampler.Plan[Any], chain: int) -> sampler.Comparison[Any]:
     position, until = sampler.begin(plan, chain), time.monotonic() + _LONGEST_S
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         drawn = sampler.ask(plan, position)
         verdict = sampler.tell(drawn, sampler.Tally.empty(len(drawn.max_votes)))
         if verdict is sampler.Verdict.UNDECIDED and not drawn.is_identity:
@@ -373,7 +373,7 @@ def estimates_of(campaign: Campaign) -> Iterator[dict[str, Any]]:
         source = judge.source
         if isinstance(source, sampler.ModelSource) and source.endpoint in endpoints:
             endpoint = endpoints[source.endpoint]
-            most, needed = _most_requests(campaign, judge, source), _needed(config, judge, source)
+            most, needed = _max_requests(campaign, judge, source), _needed(config, judge, source)
             is_at_once = source.all_at_once and config.rule.evidence != "ratings"
             expected = most if is_at_once and not tells_p(source, config.rule) else needed
             yield _estimate(campaign, index, endpoint, most, expected) | {
@@ -431,12 +431,12 @@ def _test(campaign: Campaign, endpoint: Endpoint) -> Most | None:
     if not campaign.is_draft or not wants_own_pairs(campaign, endpoint):
         return None
     longest = campaign.states.aggregate(longest=Max(Length("content"), default=0))["longest"]
-    found = probe.most(endpoint, truth.MOST_TRUE, longest)
+    found = probe.most(endpoint, truth.MAX_TRUTH, longest)
     # What objects take that are still to be made, or are pictures, is not known.
     return found if longest and campaign.object_kind.name in ("texts", "markdown") else Most(found.requests, None)
 
 
-def _most_requests(campaign: Campaign, judge: sampler.JudgeConfig, source: sampler.ModelSource) -> int:
+def _max_requests(campaign: Campaign, judge: sampler.JudgeConfig, source: sampler.ModelSource) -> int:
     config = campaign.config
     steps = config.chains_at_most * config.steps
     if config.rule.evidence == "ratings":

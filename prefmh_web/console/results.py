@@ -28,22 +28,22 @@ from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, State
 from prefmh_web.campaigns.monitoring import results as monitored
-from prefmh_web.console.plots import MOST_POINTS, histogram, rank_overlay, traces
+from prefmh_web.console.plots import MAX_POINTS, histogram, rank_overlay, traces
 from prefmh_web.console.preview import PreviewObject
 from prefmh_web.console.words import in_words
 from prefmh_web.objects import ObjectKind, StoredObject
 
-_MOST_OBJECTS, _MOST_TARGETS, _MOST_CHAINS, _MOST_STOPS = 20, 10, 12, 7
+_MAX_OBJECTS, _MAX_TARGETS, _MAX_CHAINS, _MAX_STOPS = 20, 10, 12, 7
 
 
 def found_page(campaign: Campaign, answer: sampler.Answer) -> dict[str, Any]:
     """Return what `console/_found.html` shows of an answer: the objects of each target that are visited most, how many
     targets are left out, and of some chains the steps of some of their objects, from the start to now.
     """
-    shown = answer.targets[:_MOST_TARGETS]
-    indices = {each.object for target in shown for each in answer.of_target(target)[:_MOST_OBJECTS] if each.steps}
+    shown = answer.targets[:_MAX_TARGETS]
+    indices = {each.object for target in shown for each in answer.of_target(target)[:_MAX_OBJECTS] if each.steps}
     states = {state.index: state for state in _with(campaign, index__in=indices)}
-    stops = dict(list(monitored.trajectories_of(campaign).stops(_MOST_STOPS).items())[:_MOST_CHAINS])
+    stops = dict(list(monitored.trajectories_of(campaign).stops(_MAX_STOPS).items())[:_MAX_CHAINS])
     on_the_way = {
         state.pk: state for state in _with(campaign, pk__in={key for each in stops.values() for _, key in each})
     }
@@ -61,7 +61,7 @@ def _target(answer: sampler.Answer, target: str, states: Mapping[int, State]) ->
     """
     questions, every = answer.asked_of(target), answer.of_target(target)
     visited = [each for each in every if each.steps]
-    objects = [_object(each, states[each.object], questions) for each in visited[:_MOST_OBJECTS]]
+    objects = [_object(each, states[each.object], questions) for each in visited[:_MAX_OBJECTS]]
     return {
         "target": target,
         "questions": questions,
@@ -182,9 +182,9 @@ def _given(config: sampler.ChainConfig, figures: dict[str, Any]) -> list[tuple[s
     return list(given.items())
 
 
-_MOST_MEASURED = 400
+_MAX_MEASURED = 400
 # A picture takes about a hundred times as long to measure as a text.
-_MOST_FILES = 100
+_MAX_FILES = 100
 _SEED = 20
 _FEWEST = 2
 _NOT_DRAWN = {
@@ -207,7 +207,7 @@ def _spreads(campaign_id: int, decided: int) -> dict[str, Any]:
     """Return the spreads of a campaign as of when so many steps were decided."""
     campaign = Campaign.objects.get(pk=campaign_id)
     kind = campaign.object_kind
-    most = _MOST_MEASURED if kind.medium == "words" else _MOST_FILES
+    most = _MAX_MEASURED if kind.medium == "words" else _MAX_FILES
     samples, draws = _measured(kind, _evenly(campaign, most)), _measured(kind, _drawn(campaign, most))
     plots = [
         histogram(name.replace("_", " "), found, draws.get(name, ()))
@@ -272,7 +272,7 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
     names = chosen.get("properties", [])
     followed = [monitored.follow(trajectories, name, first, campaign.config.target_of) for name in names]
     # All plots share the points that may be drawn.
-    points = MOST_POINTS // max(1, len(followed))
+    points = MAX_POINTS // max(1, len(followed))
     chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("index"), A_PAGE).get_page(asked.get("page"))
     return {
         "form": form,
@@ -285,14 +285,14 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
             for each in followed
         ],
         "chains": chains,
-        "most_draws": monitored.MOST_DRAWS,
+        "max_draws": monitored.MAX_DRAWS,
         # Of prompts, those that look worst; for the filter `slice`.
-        "most_targets": ":10",
+        "max_targets": ":10",
     }
 
 
 # With 200 chains, each takes some 20 kB of every message to an open page.
-MOST_AT_ONCE = 3
+MAX_AT_ONCE = 3
 
 
 class ConvergenceForm(forms.Form):
@@ -302,9 +302,9 @@ class ConvergenceForm(forms.Form):
         required=False,
         label="Properties",
         widget=forms.CheckboxSelectMultiple,
-        help_text=f"At most {MOST_AT_ONCE} at once.",
+        help_text=f"At most {MAX_AT_ONCE} at once.",
         validators=[
-            MaxLengthValidator(MOST_AT_ONCE, "Choose at most %(limit_value)d properties; these are %(show_value)d.")
+            MaxLengthValidator(MAX_AT_ONCE, "Choose at most %(limit_value)d properties; these are %(show_value)d.")
         ],
     )
     all_steps = forms.BooleanField(required=False, label="Include the first steps in the statistics")

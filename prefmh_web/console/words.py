@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / _DAY):,} days"
 
 
-_MOST_NAMED, _MOST_NUMBERS = 40, 8
+_MAX_NAMED, _MAX_NUMBERS = 40, 8
 
 
 def in_words(part: BaseModel, *, whole: bool = False) -> str:
@@ -68,9 +68,9 @@ def _value(value: Any, info: FieldInfo, shown: ui) -> str:
     if isinstance(value, BaseModel):
         return in_words(value)
     if isinstance(value, tuple):
-        if len(value) > _MOST_NAMED:
+        if len(value) > _MAX_NAMED:
             return f"{len(value)} of them"
-        if len(value) > _MOST_NUMBERS and all(each is None or isinstance(each, float) for each in value):
+        if len(value) > _MAX_NUMBERS and all(each is None or isinstance(each, float) for each in value):
             return f"{len(value)} numbers"
         told = (_value(each, info, shown) for each in value)
         return ", ".join(f"({each})" if "; " in each else each for each in told) or "none"

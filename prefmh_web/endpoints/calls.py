@@ -83,7 +83,7 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]], admitted: Admitt
         as_usual = request_limits.circuit.admit(f"the endpoint {endpoint.name}")
     except TryLater as error:
         return Called((error,) * len(jobs))
-    minute_limit = request_limits.within_minute if endpoint.is_limited_a_minute else None
+    minute_limit = request_limits.within_minute if endpoint.is_limited_per_minute else None
     try:
         client = Client(endpoint, minute_limit, admitted)
         outcomes = await _side_by_side(client, request_limits, jobs, one_by_one=not as_usual)

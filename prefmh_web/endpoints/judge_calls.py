@@ -10,7 +10,7 @@ failed: each vote's presentation was drawn before, and votes under one presentat
 ones may be asked another time. `failure` says what to do about them (`errors.py`): a `TryLater` after `retry_after`
 seconds, a `NeedsAttention` when somebody has seen to it.
 
-An unparsable reply is asked again, with another seed and under the same presentation, up to `MOST_ASKS` times in all.
+An unparsable reply is asked again, with another seed and under the same presentation, up to `MAX_ASKS` times in all.
 That makes a vote one given that the reply is a label; `Given.asks` counts, for the page that shows how often.
 
 Whoever asks may say whose replies count (`replies.Admitted`). A reply of another model is dropped before it is read,
@@ -33,7 +33,7 @@ from prefmh_web.endpoints.replies import Admitted, Identity
 from prefmh_web.endpoints.servers import Compared, Dialect, Question
 from sampler import judges
 
-MOST_ASKS = 3
+MAX_ASKS = 3
 UNREPORTED = (NotReported, NoDistribution)
 """Why p is not known where a vote may be sampled all the same."""
 _LARGEST_SEED = 2**31
@@ -268,7 +268,7 @@ def _answer(
     keeps_reasons: bool = False,
 ) -> Job[Given]:
     """Return the job that asks a question until the reply is an answer, with other seeds."""
-    seeds = [int(rng.random() * _LARGEST_SEED) for _ in range(MOST_ASKS)]
+    seeds = [int(rng.random() * _LARGEST_SEED) for _ in range(MAX_ASKS)]
 
     async def answer(client: Client) -> Given:
         began = time.monotonic()

@@ -71,7 +71,7 @@ class Tally:
 
     `seconds` are those of the answered requests; `tokens_in`, `tokens_out` and `cost` are those of all replies, also of
     such that could not be read. `unpriced` is how many had tokens and no known price, `unreadable` how many were no
-    label and no rating. `most_tokens_in` and `most_tokens_out` are the largest numbers of one request.
+    label and no rating. `max_tokens_in` and `max_tokens_out` are the largest numbers of one request.
     """
 
     requests: int = 0
@@ -82,8 +82,8 @@ class Tally:
     tokens_out: int = 0
     seconds: float = 0.0
     cost: float = 0.0
-    most_tokens_in: int = 0
-    most_tokens_out: int = 0
+    max_tokens_in: int = 0
+    max_tokens_out: int = 0
 
     def merge(self, other: Tally) -> None:
         """Count what another tally has counted."""
@@ -110,8 +110,8 @@ def _counted(endpoint: Endpoint, calls: Sequence[Call], unreadable: int) -> Tall
         tokens_out=sum(wrote),
         seconds=sum(call.seconds for call in answered),
         cost=(sum(read) * (endpoint.input_price or 0.0) + sum(wrote) * (endpoint.output_price or 0.0)) / 1e6,
-        most_tokens_in=max(read, default=0),
-        most_tokens_out=max(wrote, default=0),
+        max_tokens_in=max(read, default=0),
+        max_tokens_out=max(wrote, default=0),
     )
     if (kept := _tally.get()) is not None:
         kept.merge(found)
@@ -374,7 +374,7 @@ class RequestLimits:
                 turn.set_result(None)
 
     def _rates(self) -> Rates:
-        limits = self.endpoint.requests_a_minute, self.endpoint.tokens_a_minute
+        limits = self.endpoint.requests_per_minute, self.endpoint.tokens_per_minute
         return Rates(*(math.inf if limit is None else limit for limit in limits))
 
     def has_minute(self, requests: int, *, unsent: int) -> bool:
@@ -420,7 +420,7 @@ class RequestLimits:
         self._minute.count(requests, 0)
 
     def _full(self, wait: float) -> MinuteFull:
-        limits = {"requests": self.endpoint.requests_a_minute, "tokens": self.endpoint.tokens_a_minute}
+        limits = {"requests": self.endpoint.requests_per_minute, "tokens": self.endpoint.tokens_per_minute}
         named = " and ".join(f"{limit:,} {what}" for what, limit in limits.items() if limit is not None)
         return MinuteFull(f"{self.endpoint.name} may have {named} a minute, and has had them", retry_after=wait)
 

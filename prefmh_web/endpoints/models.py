@@ -42,8 +42,8 @@ class Endpoint(models.Model):
         default=128, validators=_up_to(1024), help_text="most requests at a time"
     )
     # What its provider allows in any minute, over all processes; null for as much as it serves.
-    requests_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000))
-    tokens_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000_000))
+    requests_per_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000))
+    tokens_per_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000_000))
     timeout_s = models.PositiveSmallIntegerField(default=60, validators=_up_to(600))
     input_price = models.FloatField(null=True, blank=True, validators=_PRICE)
     output_price = models.FloatField(null=True, blank=True, validators=_PRICE)
@@ -96,9 +96,9 @@ class Endpoint(models.Model):
             raise ValidationError({"api_key_variable": error.reason}) from None
 
     @property
-    def is_limited_a_minute(self) -> bool:
+    def is_limited_per_minute(self) -> bool:
         """Whether requests or tokens a minute are limited."""
-        return self.requests_a_minute is not None or self.tokens_a_minute is not None
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
     @property
     def is_resting(self) -> bool:

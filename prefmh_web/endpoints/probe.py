@@ -77,7 +77,7 @@ from sampler.judges import Picture, ShownObject, pairwise_prompt
 logger = logging.getLogger(__name__)
 
 # What `probe` makes, and what `truth.py` does.
-MOST_REQUESTS = 40 + truth.MOST_REQUESTS
+MAX_REQUESTS = 40 + truth.MAX_REQUESTS
 CLAIM_S, _EVERY_S = 30.0, 1.0
 _LONGEST_ANSWER = 16
 # No model answers with one of these on its own.
@@ -86,10 +86,10 @@ _UNLIKELY = ("QX7", "ZJ3")
 _ASKS_OF_A_PROGRAM = 8
 # Tokens by which two prompts may differ that say the same.
 _A_FEW = 8
-_MOST_MODELS, _LONGEST_NAME, _FEW_MODELS = 1_000, 200, 8
+_MAX_MODELS, _LONGEST_NAME, _FEW_MODELS = 1_000, 200, 8
 _PAGE = re.compile(r"<(!doctype )?html", re.IGNORECASE)
 # Of a question in words, and of the pictures that are sent once, should they be read as words.
-_MOST_TOKENS_IN, _TOKENS_OF_PICTURES = 300, 40_000
+_MAX_TOKENS_IN, _TOKENS_OF_PICTURES = 300, 40_000
 _TASK = "prefmh_web.tasks.run_test"
 _RUNNING, _STOPPED = EndpointTest.Status.RUNNING, EndpointTest.Status.STOPPED
 _ABANDONED = "The process that made the test ended before it was over. Test it again."
@@ -113,7 +113,7 @@ async def _models_of(client: Client) -> list[str]:
     names = sorted(storable(name)[:_LONGEST_NAME] for name in models if isinstance(name, str) and name)
     if not names:
         raise BadReply("the reply lists no models")
-    return names[:_MOST_MODELS]
+    return names[:_MAX_MODELS]
 
 
 def _wrong_address(endpoint: Endpoint, reason: str) -> str:
@@ -405,7 +405,7 @@ class Most:
     cost: float | None
 
 
-def most(endpoint: Endpoint, requests: int = MOST_REQUESTS, longest: int = 0) -> Most:
+def most(endpoint: Endpoint, requests: int = MAX_REQUESTS, longest: int = 0) -> Most:
     """Return what a test of an endpoint takes at most, at the prices of now.
 
     Args:
@@ -415,7 +415,7 @@ def most(endpoint: Endpoint, requests: int = MOST_REQUESTS, longest: int = 0) ->
         return Most(requests, None)
     question = Question(endpoint.model, max_tokens=_LONGEST_ANSWER, thinking=endpoint.thinking_tokens)
     written = requests * Dialect(endpoint.dialect).server.limit(question)
-    read = requests * (_MOST_TOKENS_IN + 2 * longest) + _TOKENS_OF_PICTURES
+    read = requests * (_MAX_TOKENS_IN + 2 * longest) + _TOKENS_OF_PICTURES
     return Most(requests, (read * endpoint.input_price + written * endpoint.output_price) / 1e6)
 
 

@@ -115,7 +115,7 @@ class Server:
         hottest: the highest temperature that it takes.
         takes_seed: whether it has a field for the seed.
         confined: the fields that confine an answer to some texts; None where it knows none.
-        most_log_probabilities: how many first tokens it tells; 0 where it tells none.
+        max_log_probabilities: how many first tokens it tells; 0 where it tells none.
         ends: its words for an end that the model chose.
         has_detail: whether it has a field for how closely its model looks at pictures.
         not_thinking: the fields that switch thinking off, which would use up the few tokens.
@@ -142,7 +142,7 @@ class Server:
     hottest: float = 2.0
     takes_seed: bool = True
     confined: Mapping[str, Any] | None = None
-    most_log_probabilities: int = 20
+    max_log_probabilities: int = 20
     ends: Sequence[str] = ("stop",)
     has_detail: bool = False
     not_thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Server:
     @property
     def has_log_probabilities(self) -> bool:
         """Whether it has a field for those of the first tokens."""
-        return self.most_log_probabilities > 0
+        return self.max_log_probabilities > 0
 
     def path(self, model: str) -> str:
         """Return where a chat with a model goes."""
@@ -210,7 +210,7 @@ class Server:
             rule = "root ::= " + " | ".join(json.dumps(choice) for choice in question.choices)
             fields = _filled(self.confined, {"{choices}": list(question.choices), "{grammar}": rule})
         if question.log_probabilities:
-            fields = fields | {"logprobs": True, "top_logprobs": self.most_log_probabilities}
+            fields = fields | {"logprobs": True, "top_logprobs": self.max_log_probabilities}
         return fields
 
     def is_confined(self, question: Question) -> bool:

@@ -32,19 +32,19 @@ from sampler import judges
 DISTRIBUTION = TRUTH, RARE_LABEL = "truth", "rare label"
 # Where it is passed over, votes come from another distribution than the model's own at the judge's temperature.
 TEMPERATURE = "temperature"
-MOST_PAIRS = 16
+MAX_PAIRS = 16
 Pair = tuple[judges.Messages, judges.Messages]
 """A question about two objects, in both orders."""
 Tokens = tuple[tuple[str, float], ...]
 
 _TRUE_PAIRS = 4
-_MOST_RARE = 480
+_MAX_RARE = 480
 # Questions that are read to find a rare label.
-_MOST_READ = 8
+_MAX_READ = 8
 _PAIRS_FILE = Path(__file__).with_name("ready_pairs.tsv")
-MOST_TRUE = 2 * MOST_PAIRS + 2 * judges.REPLIES
+MAX_TRUTH = 2 * MAX_PAIRS + 2 * judges.REPLIES
 """Requests that `truth` makes at most."""
-MOST_REQUESTS = 8 + MOST_TRUE + _MOST_READ + _MOST_RARE
+MAX_REQUESTS = 8 + MAX_TRUTH + _MAX_READ + _MAX_RARE
 """Requests that all three make at most."""
 ASK: judges.Messages = [{"role": "user", "content": "Write one short sentence about the sea."}]
 SEEDS = (104_729, 1_299_709, 15_485_863, 179_424_673)
@@ -159,9 +159,9 @@ def truth(endpoint: Endpoint, pairs: Sequence[Pair] = ()) -> tuple[list[Seen], E
     """Return whether replies are what p says, and why that could not be finished, if it could not.
 
     Args:
-        pairs: at most `MOST_PAIRS`; ready-made ones if there are none.
+        pairs: at most `MAX_PAIRS`; ready-made ones if there are none.
     """
-    return _seen(endpoint, TRUTH, lambda replies: _by_pairs(replies, pairs[:MOST_PAIRS] or ready_pairs()))
+    return _seen(endpoint, TRUTH, lambda replies: _by_pairs(replies, pairs[:MAX_PAIRS] or ready_pairs()))
 
 
 def rare_label(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
@@ -346,7 +346,7 @@ def _with_rare_label(replies: _Replies) -> tuple[judges.Messages, judges.RareLab
     Some servers truncate before the temperature: far from 1 that would not show.
     """
     found: list[tuple[judges.Messages, judges.RareLabel]] = []
-    for chat, _ in ready_pairs()[:_MOST_READ]:
+    for chat, _ in ready_pairs()[:_MAX_READ]:
         (listed,) = replies.reported([chat])
         if not listed:
             return None
@@ -377,8 +377,8 @@ def _without_rate(replies: _Replies) -> tuple[Effect, str]:
         return Effect.UNTOLD, f"{untold}, and {_LOOKS} hot replies have one label at most"
     hot += replies.some(chat, hottest, _HOT_REPLIES - _LOOKS)
     rare = min(judges.LABELS, key=hot.count)
-    rate = judges.least_rate(hot.count(rare), len(hot), hottest, cooler)
-    most = _MOST_RARE - _HOT_REPLIES
+    rate = judges.min_rate(hot.count(rare), len(hot), hottest, cooler)
+    most = _MAX_RARE - _HOT_REPLIES
     # As many as make it improbable that none is the rare one.
     needed = math.ceil(math.log(judges.ERROR) / math.log1p(-rate)) if rate > 0 else most + 1
     hotly = f"{rare} came {hot.count(rare)} times in {len(hot)} replies at temperature {hottest:g}"

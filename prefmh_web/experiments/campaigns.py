@@ -58,11 +58,11 @@ def ensure(part: Part) -> Campaign:
     return campaign
 
 
-def run(campaign: Campaign, most_requests: int | None, show: Callable[[], None]) -> None:
+def run(campaign: Campaign, max_requests: int | None, show: Callable[[], None]) -> None:
     """Start a campaign or go on with it, and return when its last step is decided.
 
     Args:
-        most_requests: of its writer and its judges, those of earlier runs included; None for no limit.
+        max_requests: of its writer and its judges, those of earlier runs included; None for no limit.
         show: called every now and then.
 
     Raises:
@@ -72,10 +72,10 @@ def run(campaign: Campaign, most_requests: int | None, show: Callable[[], None])
     campaign.refresh_from_db()
     if campaign.status == _FINISHED:
         return
-    if most_requests is not None and most_requests <= requests_of(campaign):
+    if max_requests is not None and max_requests <= requests_of(campaign):
         raise LimitReached
-    if campaign.request_cap != most_requests:
-        caps = campaign.config.caps.model_copy(update={"requests": most_requests})
+    if campaign.request_cap != max_requests:
+        caps = campaign.config.caps.model_copy(update={"requests": max_requests})
         changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), campaign.owner)
     if campaign.is_draft:
         if settings.EMBEDDED and campaign.starting_since is not None:
@@ -83,12 +83,12 @@ def run(campaign: Campaign, most_requests: int | None, show: Callable[[], None])
             note_repeated_start(campaign)
         lifecycle.request_start(campaign)
     elif campaign.status == Campaign.Status.PAUSED:
-        _resume(campaign, most_requests)
+        _resume(campaign, max_requests)
     while campaign.status != _FINISHED:
         time.sleep(_LOOK_EVERY_S)
         campaign.refresh_from_db()
         show()
-        _check(campaign, most_requests)
+        _check(campaign, max_requests)
 
 
 def requests_of(campaign: Campaign) -> int:
@@ -96,23 +96,23 @@ def requests_of(campaign: Campaign) -> int:
     return sum(campaign.model_usage.values_list("requests", flat=True))
 
 
-def _resume(campaign: Campaign, most_requests: int | None) -> None:
+def _resume(campaign: Campaign, max_requests: int | None) -> None:
     try:
         lifecycle.resume(campaign)
     except lifecycle.NotPossible as reason:
-        if most_requests is not None and _is_at_a_cap(campaign):
+        if max_requests is not None and _is_at_a_cap(campaign):
             raise LimitReached from reason
         raise Blocked(f"{campaign.name} cannot go on: {reason}") from reason
 
 
-def _check(campaign: Campaign, most_requests: int | None) -> None:
+def _check(campaign: Campaign, max_requests: int | None) -> None:
     """Raise if a campaign does not go on by itself."""
     if campaign.is_draft and campaign.start_trouble:
-        if most_requests is not None and _is_at_a_cap(campaign):
+        if max_requests is not None and _is_at_a_cap(campaign):
             raise LimitReached
         raise Blocked(f"{campaign.name} could not be started: {campaign.start_trouble}")
     if campaign.status == Campaign.Status.PAUSED:
-        if campaign.paused_because and most_requests is not None:
+        if campaign.paused_because and max_requests is not None:
             raise LimitReached
         reason = campaign.paused_because or "somebody has paused it; resume it on its page"
         raise Blocked(f"{campaign.name} is paused: {reason}")
@@ -184,11 +184,11 @@ class Display:
     Args:
         say: takes a line.
         clock: seconds, of any beginning.
-        most_requests: that are planned for the whole run.
+        max_requests: that are planned for the whole run.
     """
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float], most_requests: int) -> None:
-        self.say, self._clock, self._most_requests = say, clock, most_requests
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float], max_requests: int) -> None:
+        self.say, self._clock, self._max_requests = say, clock, max_requests
         self._shown: tuple[float, int] | None = None
 
     def show(self, status: Callable[[], RunStatus]) -> None:
@@ -204,13 +204,13 @@ class Display:
         before, requests = self._shown or (now, 0), status.requests
         rate = (requests - before[1]) / (now - before[0]) if now > before[0] else 0.0
         said = [f"{status.title}: {status.done:,} of {status.planned:,} {status.unit}"]
-        if self._most_requests:
+        if self._max_requests:
             speed = f" ({rate:,.1f}/s)" if rate else ""
-            said.append(f"{requests:,} of at most {self._most_requests:,} requests{speed}")
+            said.append(f"{requests:,} of at most {self._max_requests:,} requests{speed}")
         if status.cost is not None:
             said.append(f"cost {status.cost:,.2f}")
-        if rate and requests < self._most_requests:
-            said.append(f"at most {duration((self._most_requests - requests) / rate)} left of the whole run")
+        if rate and requests < self._max_requests:
+            said.append(f"at most {duration((self._max_requests - requests) / rate)} left of the whole run")
         return ", ".join(said)
 
 

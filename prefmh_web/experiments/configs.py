@@ -35,7 +35,7 @@ class Run:
         inputs: prompts, by direction, and what is known of them.
         scorers: by role.
         vocabulary: the fragments of molecules, as the config of their space has them.
-        most_requests: of all its stages together; None for no limit.
+        max_requests: of all its stages together; None for no limit.
     """
 
     options: sampler.ExperimentOptions
@@ -46,7 +46,7 @@ class Run:
     inputs: Mapping[str, Sequence[sampler.ExperimentInput]]
     scorers: Mapping[str, Scorer] = field(default_factory=dict)
     vocabulary: Literal["default"] | tuple[str, ...] = "default"
-    most_requests: int | None = None
+    max_requests: int | None = None
 
     @cached_property
     def parts(self) -> list[Part]:

@@ -300,7 +300,7 @@ def _answer(run: Run, wanted: Wanted) -> tuple[Wanted, EndpointError | None]:
             row = _row(run, wanted.role, wanted.name, wanted.method, wanted.endpoint.name)
         for _ in range(_TRIES):
             error = _asked_once(EvaluationAnswer.objects.filter(pk=row), wanted)
-            if not isinstance(error, TryLater) or run.most_requests is not None:
+            if not isinstance(error, TryLater) or run.max_requests is not None:
                 return wanted, error
             time.sleep(min(error.retry_after, _LONGEST_PAUSE_S))
         return wanted, error
@@ -345,10 +345,10 @@ def _look(ended: set[Future[Any]]) -> int:
 
 def _room(run: Run, under_way: int, wanted: int) -> int:
     """Return how many of the wanted answers may be begun: each may take several requests."""
-    if run.most_requests is None:
+    if run.max_requests is None:
         return wanted
-    left = run.most_requests - taken(run)[0] - under_way * judge_calls.MOST_ASKS
-    return min(wanted, max(0, left // judge_calls.MOST_ASKS))
+    left = run.max_requests - taken(run)[0] - under_way * judge_calls.MAX_ASKS
+    return min(wanted, max(0, left // judge_calls.MAX_ASKS))
 
 
 def _ask_scorer(run: Run, states: KeptStates, role: str, scorer: Scorer, batch: Sequence[StateKey]) -> list[str]:

@@ -66,7 +66,7 @@ def sample(run: Run, display: Display) -> None:
             else:
                 campaign = campaigns.ensure(part)
                 others = campaigns.taken(run)[0] - campaigns.requests_of(campaign)
-                left = None if run.most_requests is None else run.most_requests - others
+                left = None if run.max_requests is None else run.max_requests - others
                 campaigns.run(campaign, left, partial(display.show, partial(_status, run, number, campaign)))
                 _save(part, partial(_write_export, campaign))
                 if run.options.of_experiment.objects == "images":

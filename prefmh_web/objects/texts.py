@@ -25,8 +25,8 @@ from sampler.judges import ShownObject
 Pieces = Sequence[tuple[str, str]]
 
 # In a table: so many words at most, and characters where there are no spaces; so many words before what differs.
-_MOST_WORDS = 16
-_MOST_CHARACTERS = 240
+_MAX_WORDS = 16
+_MAX_CHARACTERS = 240
 _WORDS_BEFORE = 4
 _WORD = re.compile(r"\s*\S+\s*")
 _HEADING = re.compile(r"<(h[2-4])>(.+?)</\1>")
@@ -104,17 +104,17 @@ def _excerpt(pieces: Pieces) -> Pieces:
     words = [(word, kind) for text, kind in pieces for word in _WORD.findall(text)]
     # Only what the texts begin with alike is "common", so the first difference comes right after it.
     shared = sum(kind == "common" for _, kind in words)
-    first = max(0, min(shared - _WORDS_BEFORE, len(words) - _MOST_WORDS))
-    shown = words[first : first + _MOST_WORDS]
+    first = max(0, min(shared - _WORDS_BEFORE, len(words) - _MAX_WORDS))
+    shown = words[first : first + _MAX_WORDS]
     merged = [("".join(word for word, _ in group), kind) for kind, group in groupby(shown, key=itemgetter(1))]
     before = [("… ", "common")] if first else []
-    return before + _shortened(merged, is_cut=first + _MOST_WORDS < len(words))
+    return before + _shortened(merged, is_cut=first + _MAX_WORDS < len(words))
 
 
 def _shortened(pieces: Pieces, is_cut: bool) -> list[tuple[str, str]]:
-    """Return pieces of `_MOST_CHARACTERS` in all, with a mark where the text goes on."""
+    """Return pieces of `_MAX_CHARACTERS` in all, with a mark where the text goes on."""
     shown: list[tuple[str, str]] = []
-    left = _MOST_CHARACTERS
+    left = _MAX_CHARACTERS
     for text, kind in pieces:
         if left <= 0:
             break

@@ -212,7 +212,7 @@ def _answer(answer: Future[Any], question: Callable, arguments: tuple) -> None:
 
 
 # Below this, the next upload or the embedded database's next page may find no room.
-_LEAST_FREE_BYTES = 16 * 2**20
+_MIN_FREE_BYTES = 16 * 2**20
 
 
 class NotReady(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -263,7 +263,7 @@ def _disk_has_room() -> None:
             file.write(bytes(2**12))
     except OSError as error:
         raise NotReady(f"The disk cannot be written ({error.strerror or type(error).__name__}).") from error
-    if free < _LEAST_FREE_BYTES:
+    if free < _MIN_FREE_BYTES:
         raise NotReady(f"The disk is full: {free // 2**20} MiB are free.")
 
 

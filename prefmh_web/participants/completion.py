@@ -68,7 +68,7 @@ def outcome_due(voter: Voter) -> Outcome | None:
     if campaign.config.study == Study():
         return None
     # Without a number of votes, whoever votes to the end has done what was asked.
-    has_done_it = limits_of(campaign).votes_each is None and voter.votes_cast
+    has_done_it = limits_of(campaign).votes_per_person is None and voter.votes_cast
     return Outcome.COMPLETED if has_done_it else Outcome.NOTHING_LEFT
 
 

@@ -26,7 +26,7 @@ from prefmh_web.participants.limits import locked_study
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
 from prefmh_web.recruiters import Recruiter
 
-MOST_VISITS = 100
+MAX_VISITS = 100
 """Of one participation, so many visits are kept: the first, and the last ones."""
 
 
@@ -93,11 +93,11 @@ def _note_visit(participation: Participation, arrival: Arrival) -> None:
     if visit == {name: last.get(name) for name in visit}:
         return
     visits = [*participation.visits, visit | {"at": timezone.now().isoformat()}]
-    participation.visits = visits[:1] + visits[1:][1 - MOST_VISITS :]
+    participation.visits = visits[:1] + visits[1:][1 - MAX_VISITS :]
     participation.save(update_fields=["visits"])
 
 
-MOST_KEPT = 1000
+MAX_KEPT = 1000
 """Characters of a link's other parameters, as JSON, that are kept; what comes after them is left out. With ids of the
 greatest length, a cookie holds them all.
 """
@@ -185,7 +185,7 @@ def _as_many_as_fit(parameters: Mapping[str, str]) -> dict[str, str]:
     # Databases store no NUL in JSON, and nobody reads what cannot be printed.
     for name, value in parameters.items():
         if (name + value).isprintable():
-            if len(json.dumps(kept | {name: value})) > MOST_KEPT:
+            if len(json.dumps(kept | {name: value})) > MAX_KEPT:
                 break
             kept[name] = value
     return kept

@@ -83,7 +83,7 @@ def reached(voter: Voter, minutes: float | None) -> Outcome | None:
         minutes: how long they were active, where that is limited.
     """
     asked = limits_of(voter.campaign)
-    if asked.votes_each is not None and voter.votes_cast >= asked.votes_each:
+    if asked.votes_per_person is not None and voter.votes_cast >= asked.votes_per_person:
         return Outcome.COMPLETED
     if voter.removed_at:
         return Outcome.ENDED
@@ -95,7 +95,7 @@ def reached(voter: Voter, minutes: float | None) -> Outcome | None:
 
 def is_time_over(voter: Voter) -> bool:
     """True if the time that somebody was given from their arrival on is over."""
-    minutes = limits_of(voter.campaign).minutes_each
+    minutes = limits_of(voter.campaign).minutes_per_person
     return minutes is not None and timezone.now() >= voter.joined_at + timedelta(minutes=minutes)
 
 
@@ -132,14 +132,14 @@ def may_be_over(campaign: Campaign) -> Q:
     is_late = Q(voter__removed_at__isnull=False)
     is_over = Q(campaign__status=Campaign.Status.FINISHED)
     has_waited = Q(pk__in=())
-    if asked.minutes_each is not None:
-        is_late |= Q(voter__joined_at__lte=now - timedelta(minutes=asked.minutes_each))
+    if asked.minutes_per_person is not None:
+        is_late |= Q(voter__joined_at__lte=now - timedelta(minutes=asked.minutes_per_person))
     if asked.active_minutes is not None:
         participations = Participation.objects.filter(campaign=campaign, outcome="")
         minutes = minutes_of(Voter.objects.filter(pk__in=participations.values("voter")))
         is_late |= Q(voter__in=[pk for pk, spent in minutes.items() if spent >= asked.active_minutes])
-    if asked.votes_each is not None:
-        is_over |= Q(voter__votes_cast__gte=asked.votes_each)
+    if asked.votes_per_person is not None:
+        is_over |= Q(voter__votes_cast__gte=asked.votes_per_person)
     if asked.wait_minutes is not None:
         has_waited = Q(waits_since__lte=now - timedelta(minutes=asked.wait_minutes))
     is_here = Q(voter__online_until__gte=now)
@@ -196,7 +196,7 @@ def take_from_absent() -> int:
 
 def _take_from_absent(campaign: Campaign) -> int:
     study = campaign.config.study
-    minutes = study.absent_minutes or study.most_minutes
+    minutes = study.absent_minutes or study.max_minutes
     if minutes is None:
         return 0
     limit = timezone.now() - timedelta(minutes=minutes)
@@ -272,7 +272,7 @@ def _demand_unlimited(study: Study) -> None:
             f"A panel has a link for each person, so {study.platform.title} cannot send its people. On the page "
             "Participants choose that anybody with the link may vote, or choose a crowd in the setup."
         )
-    if study.votes_each is not None or study.minutes_each is not None:
+    if study.votes_per_person is not None or study.minutes_per_person is not None:
         raise NotPossible(
             "Every step of a panel may need an answer of everybody. Remove the limit of votes or minutes on the page "
             "Participants."
@@ -331,7 +331,11 @@ def spending_of(campaign: Campaign) -> dict[str, Any] | None:
     if not (campaign.is_draft or study.budget is not None or cost is not None):
         return None
     wanted = needs(campaign.config, study.protocol)
-    bought = wanted.votes if study.votes_each is None else min(wanted.votes, study.votes_each * (study.quota or 0))
+    bought = (
+        wanted.votes
+        if study.votes_per_person is None
+        else min(wanted.votes, study.votes_per_person * (study.quota or 0))
+    )
     return {
         "study": study,
         "needs": wanted,
@@ -375,10 +379,10 @@ def supply_of(campaign: Campaign) -> dict[str, Any] | None:
     if not asked or not left:
         return None
     estimate, can_give = sampler.estimate(1, left, asked), _can_give(campaign, study)
-    wanted = estimate.most_votes if estimate.votes is None else math.ceil(estimate.votes)
+    wanted = estimate.votes_at_most if estimate.votes is None else math.ceil(estimate.votes)
     return {
         "steps": left,
-        "most": estimate.most_votes,
+        "most": estimate.votes_at_most,
         "is_expected": estimate.votes is not None,
         "wanted": wanted,
         "can_give": can_give,
@@ -400,13 +404,13 @@ def _steps_left(campaign: Campaign) -> int:
 
 
 def _can_give(campaign: Campaign, study: Study) -> int | None:
-    if study.quota is None or study.votes_each is None:
+    if study.quota is None or study.votes_per_person is None:
         return None
     holders = held(campaign, study)
     still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("voter__votes_cast", default=0))
     free = max(0, study.quota - holders.count())
-    owed: int = still["people"] * study.votes_each - still["votes"]
-    return free * study.votes_each + max(0, owed)
+    owed: int = still["people"] * study.votes_per_person - still["votes"]
+    return free * study.votes_per_person + max(0, owed)
 
 
 def estimate_of(campaign: Campaign) -> sampler.Estimate | None:
@@ -420,6 +424,6 @@ def estimate_of(campaign: Campaign) -> sampler.Estimate | None:
         config.steps,
         asked,
         burn_in=config.burn_in,
-        votes_each=config.study.votes_each,
+        votes_per_person=config.study.votes_per_person,
         full_pay=None if pay is None else float(pay),
     )

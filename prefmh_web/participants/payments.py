@@ -166,7 +166,7 @@ def answers(campaign: Campaign) -> Iterator[tuple[str, ...]]:
 
 
 def _voters(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
-    most = campaign.config.study.most_a_minute
+    most = campaign.config.study.max_votes_per_minute
     fast = fast_votes(campaign.voters.all(), most)
     found = Participation.objects.filter(campaign=campaign).select_related("voter").order_by("voter")
     for participation in found.iterator(chunk_size=_AT_A_TIME):
@@ -177,7 +177,7 @@ def _voters(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
             stage=participation.stage,
             outcome=participation.outcome,
             finished_at=participation.finished_at,
-            most_a_minute=most,
+            max_votes_per_minute=most,
             fast_votes=None if most is None else fast[participation.voter_id],
         )
 

@@ -103,7 +103,7 @@ def person_of(voter: Voter) -> Person:
 def _people(campaign: Campaign, voters: QuerySet[Voter]) -> list[Person]:
     whole = Participation.objects.filter(voter__in=voters).select_related("participant")
     participations, numbers = {participation.voter_id: participation for participation in whole}, numbers_in(campaign)
-    medians, fast = _medians(voters), fast_votes(voters, campaign.config.study.most_a_minute)
+    medians, fast = _medians(voters), fast_votes(voters, campaign.config.study.max_votes_per_minute)
     # For all in one statement: asked for each person, it would look up each of their votes.
     votes = Vote.objects.filter(voter__in=voters).order_by().values_list("voter")
     counts = votes.annotate(Count("pk"), first=Count("pk", filter=Q(chosen_side=Side.FIRST)))

@@ -36,7 +36,7 @@ from prefmh_web.scorers.scorer import Answer, NoScore, ScorerError, ScorerInterr
 
 Result = TypeVar("Result")
 
-MOST_REPLY_BYTES = 4096
+MAX_REPLY_BYTES = 4096
 _INPUT, _OUTPUT = 0, 1
 _KEPT_WORDS = 2000
 _SHOWN_WORDS = 200
@@ -126,15 +126,15 @@ class Child:
         heard = self._heard
 
         def is_settled() -> bool:
-            return b"\n" in heard.said or heard.has_closed or len(heard.said) > MOST_REPLY_BYTES
+            return b"\n" in heard.said or heard.has_closed or len(heard.said) > MAX_REPLY_BYTES
 
         with self._killed_by_an_error():
             self._input.write(line)
             self._run(heard.until(is_settled, seconds))
             if b"\n" in heard.said:
                 return self._one_line()
-            if len(heard.said) > MOST_REPLY_BYTES:
-                raise ChildError(f"it wrote a line of more than {MOST_REPLY_BYTES} bytes: {shown(heard.said)}")
+            if len(heard.said) > MAX_REPLY_BYTES:
+                raise ChildError(f"it wrote a line of more than {MAX_REPLY_BYTES} bytes: {shown(heard.said)}")
             raise ChildError(
                 self._ending() if heard.has_closed else f"it did not answer within {seconds:g} s{self._last_words()}"
             )
@@ -225,11 +225,11 @@ def _printable(words: bytes) -> str:
 
 TRIES = 2
 # Failures without a number in between, after which it is the scorer that fails and not an object.
-MOST_FAILURES = 5
-MOST_OBJECT_BYTES = 16 * 2**20
+MAX_FAILURES = 5
+MAX_OBJECT_BYTES = 16 * 2**20
 # A fresh child loads its model before it answers.
 START_FACTOR = 10
-_LEAST_QUIET_S = 0.1
+_MIN_QUIET_S = 0.1
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 
 
@@ -288,7 +288,7 @@ class Command:
         tries: Counter[int] = Counter()
         # Answers of the present child, which count once it has stayed quiet after them.
         given: dict[int, Answer] = {}
-        longest = _LEAST_QUIET_S
+        longest = _MIN_QUIET_S
         while waiting := [index for index in asked if index not in found | given]:
             # One that has failed comes first, in a fresh child.
             index = max(waiting, key=tries.__getitem__)
@@ -331,10 +331,10 @@ class Command:
 
     def _note_failure(self, error: ChildError) -> None:
         self._failures += 1
-        if self._failures >= MOST_FAILURES:
+        if self._failures >= MAX_FAILURES:
             # Counted anew when somebody tries again.
             self._failures = 0
-            raise ScorerError(f"“{self.name}” failed {MOST_FAILURES} times in a row; at last {error}")
+            raise ScorerError(f"“{self.name}” failed {MAX_FAILURES} times in a row; at last {error}")
 
 
 def offered(objects: str) -> Iterator[Command]:
@@ -388,6 +388,6 @@ def _line(kind: ObjectKind, scored: StoredObject) -> bytes | NoScore:
         about |= {"media_type": file.media_type, kind.medium: base64.b64encode(file.body).decode()}
     # ASCII: whatever characters end a line elsewhere, none of them is in it.
     line = json.dumps(about).encode() + b"\n"
-    if len(line) > MOST_OBJECT_BYTES:
-        return NoScore(f"it takes {len(line):,} bytes to send; {MOST_OBJECT_BYTES:,} are possible")
+    if len(line) > MAX_OBJECT_BYTES:
+        return NoScore(f"it takes {len(line):,} bytes to send; {MAX_OBJECT_BYTES:,} are possible")
     return line

@@ -31,7 +31,7 @@ SETUP_BYTES = 513 * 2**20
 PIECE_WITHIN_S = 60
 # For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
 GRACE_S = 60
-LEAST_BYTES_PER_S = 8 * 2**10
+MIN_BYTES_PER_S = 8 * 2**10
 _TOO_LARGE = "The request is too large.", 413
 _TOO_SLOW = "The request was not received completely in time.", 408
 _SETUP = re.compile(r"^/campaigns/(new|new/list|import|\d+/setup)/$")
@@ -96,7 +96,7 @@ class _Body:
         """
         more, size, begun = True, 0, asyncio.get_running_loop().time()
         while more:
-            message = await self._next(begun + GRACE_S + size / LEAST_BYTES_PER_S)
+            message = await self._next(begun + GRACE_S + size / MIN_BYTES_PER_S)
             if message["type"] == "http.disconnect":
                 raise RequestAborted
             size += len(message.get("body", b""))

@@ -224,7 +224,7 @@ def _own() -> OwnWindows:
     return OwnWindows()
 
 
-_FEWEST_TO_SWEEP = 1024
+_MIN_TO_SWEEP = 1024
 
 
 def _still_counting(uses: deque[float], rate: RateLimitItem, now: float) -> deque[float]:
@@ -248,7 +248,7 @@ class OwnWindows:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._windows: dict[tuple[RateLimitItem, tuple[str, ...]], deque[float]] = {}
-        self._sweep_at = _FEWEST_TO_SWEEP
+        self._sweep_at = _MIN_TO_SWEEP
 
     def hit(self, rate: RateLimitItem, *key: str) -> bool:
         """Count one use; False, and not counted, when it is beyond the rate."""
@@ -288,4 +288,4 @@ class OwnWindows:
         if len(self._windows) >= self._sweep_at:
             windows = self._windows.items()
             self._windows = {key: uses for key, uses in windows if _still_counting(uses, key[0], now)}
-            self._sweep_at = max(_FEWEST_TO_SWEEP, 2 * len(self._windows))
+            self._sweep_at = max(_MIN_TO_SWEEP, 2 * len(self._windows))

@@ -55,9 +55,9 @@ class Progress(NamedTuple):
 
     votes: int
     percent: int
-    votes_each: int | None
+    votes_per_person: int | None
     minutes: float | None
-    minutes_each: int | None
+    minutes_per_person: int | None
 
 
 @dataclass(frozen=True)
@@ -175,13 +175,13 @@ def _look(voter: Voter) -> Screen:
         # The pair on the screen may still be answered.
         lease = leases.live_lease_of(voter) if voter.holds_a_lease else None
     elif voter.holds_a_lease or not asked.has_checks or (check := attention.due(voter)) is None:
-        lease = leases.take(voter, asked.votes_each)
+        lease = leases.take(voter, asked.votes_per_person)
         if asked.wait_minutes is not None:
             limits.note_wait(voter, is_waiting=not (lease or voter.resting or voter.removed_at))
     outcome = None if lease or check else completion.outcome_due(voter)
     config = started.config
     percent = _percent(campaign, None if started.config.opens_on_demand else config.chains * config.steps)
-    how_far = Progress(voter.votes_cast, percent, asked.votes_each, minutes, asked.active_minutes)
+    how_far = Progress(voter.votes_cast, percent, asked.votes_per_person, minutes, asked.active_minutes)
     return Screen(voter, lease, check, outcome, how_far)
 
 

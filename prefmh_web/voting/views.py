@@ -176,8 +176,8 @@ def _about(invitation: Invitation, voter: Voter | None) -> dict[str, object]:
         "instructions": campaign.config.instructions,
         "questions": [judge.question for judge in started.judges if judge.panelist in (None, invitation.panelist)],
         "kind": started.object_kind,
-        "votes_each": started.limits.votes_each,
-        "minutes_each": started.limits.active_minutes,
+        "votes_per_person": started.limits.votes_per_person,
+        "minutes_per_person": started.limits.active_minutes,
     }
 
 

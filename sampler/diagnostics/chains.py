@@ -24,7 +24,7 @@ from sampler.record.tables import SAMPLES, SCORERS, STATES, Row
 FloatArray = npt.NDArray[np.float64]
 
 # What ArviZ needs to split a chain in two.
-FEWEST_DRAWS = 4
+MIN_DRAWS = 4
 # The 5 % and the 95 % quantile, as in the paper above.
 _TAIL = (0.05, 0.95)
 # Of chains that stand still the variance within is 0, or what rounding leaves of 0: R-hat is then 1e15 or so, another
@@ -187,9 +187,9 @@ def equal_lengths(chains: Sequence[npt.ArrayLike]) -> FloatArray:
         raise ValueError("chains must each be one sequence of numbers")
     if not all(np.all(np.isfinite(each)) for each in values):
         raise ValueError("chains must hold finite numbers")
-    lengths = sorted((len(each) for each in values if len(each) >= FEWEST_DRAWS), reverse=True)
+    lengths = sorted((len(each) for each in values if len(each) >= MIN_DRAWS), reverse=True)
     if not lengths:
-        raise ValueError(f"no chain has {FEWEST_DRAWS} draws")
+        raise ValueError(f"no chain has {MIN_DRAWS} draws")
     fewest = min(2, len(lengths))
     kept = max(range(fewest, len(lengths) + 1), key=lambda k: (k * lengths[k - 1], k))
     draws = lengths[kept - 1]
@@ -202,7 +202,7 @@ NO_PIXELS = "the export has no properties.csv, with what was measured of its obj
 # Columns of states.csv and samples.csv that number and name, and measure nothing.
 _NO_MEASURES = {column.name for table in (STATES, SAMPLES) for column in table.columns} - {"weight"}
 # A property that happens to be a run of whole numbers, each once, has fewer objects than this.
-_FEWEST_IDS = 10
+_MIN_IDS = 10
 _SHOWN_DRAWS = 3
 
 Draws = dict[str, list[float]]
@@ -362,7 +362,7 @@ def _ids(name: str, found: _Cells, samples: list[Row]) -> str:
     if found.whole and (is_copied or name.lower() == "id" or name.lower().endswith("_id")):
         return "it holds ids, which are arbitrary"
     known = sorted({number for number in map(_number, found.whole) if number is not None})
-    if len(known) < max(_FEWEST_IDS, len(found.whole)) or known[-1] - known[0] != len(known) - 1:
+    if len(known) < max(_MIN_IDS, len(found.whole)) or known[-1] - known[0] != len(known) - 1:
         return ""
     return f"it numbers the rows, {known[0]:g} to {known[-1]:g}, so it holds ids" if known[0].is_integer() else ""
 

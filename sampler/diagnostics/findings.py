@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from sampler.diagnostics.chains import Followed, followed
 from sampler.diagnostics.scores import (
-    FEWEST_CLUSTERS,
+    MIN_CLUSTERS,
     Choices,
     NoFit,
     PositionBias,
@@ -43,7 +43,7 @@ from sampler.record.record import Record, RecordError, malformed_in, step_key
 from sampler.record.tables import FIRST, RESULTS, SAMPLES, SAMPLING, SIDES, STEPS, VOTES, Cell, Row
 
 # A fit to more objects takes minutes.
-_MOST_SCORED = 300
+_MAX_SCORED = 300
 _NO_FIT = (
     "Scores cannot be fitted: some objects were never compared with the rest, or never won, or never lost. "
     "“python -m sampler diagnose” names them."
@@ -240,13 +240,13 @@ def source_of(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
 def _scores(rows: Sequence[Row], objects: Mapping[str, int]) -> tuple[Mapping[Hashable, Score], str]:
     """Return the scores that fit the votes, or none and why not."""
     choices = Choices.of(_votes(rows, objects))
-    if len(choices.items) > _MOST_SCORED:
-        return {}, f"Scores are fitted to at most {_MOST_SCORED} objects; these are {len(choices.items):,}."
+    if len(choices.items) > _MAX_SCORED:
+        return {}, f"Scores are fitted to at most {_MAX_SCORED} objects; these are {len(choices.items):,}."
     try:
         fit = bradley_terry_intervals(choices, LEVEL)
     except NoFit:
         return {}, _NO_FIT
-    is_trusted = fit.clusters >= FEWEST_CLUSTERS
+    is_trusted = fit.clusters >= MIN_CLUSTERS
     found: dict[Hashable, Score] = {}
     for index, item in enumerate(choices.items):
         low, high = (float(end[index]) if is_trusted else None for end in (fit.low, fit.high))
@@ -258,7 +258,7 @@ def _votes(rows: Sequence[Row], objects: Mapping[str, int]) -> Iterator[Vote]:
     """Yield the votes on two different objects. Those of a chain share a cluster, or those of a step where chains are
     too few for an interval.
     """
-    several = len({row["chain_index"] for row in rows}) >= FEWEST_CLUSTERS
+    several = len({row["chain_index"] for row in rows}) >= MIN_CLUSTERS
     for row in rows:
         first, second = objects[row["first_state"]], objects[row["second_state"]]
         if first != second:

@@ -16,14 +16,14 @@ import numpy as np
 
 from sampler.diagnostics.chains import Column, by_target, many, percent
 from sampler.diagnostics.findings import Findings, Question
-from sampler.diagnostics.scores import FEWEST_CLUSTERS, NoFit
-from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
+from sampler.diagnostics.scores import MIN_CLUSTERS, NoFit
+from sampler.diagnostics.verdict import LEVEL, MAX_R_HAT, Share
 from sampler.objects.molecules import draw_molecule
 from sampler.record.record import RecordError
 
 # These bounds keep a page below 10 MB, whatever the record holds.
-_MOST_OBJECTS, _MOST_CHARACTERS, _LARGEST_DRAWING = 200, 1_000, 20_000
-_MOST_PROPERTIES, _MOST_CHAINS, _MOST_POINTS = 50, 20, 150
+_MAX_OBJECTS, _MAX_CHARACTERS, _LARGEST_DRAWING = 200, 1_000, 20_000
+_MAX_PROPERTIES, _MAX_CHAINS, _MAX_POINTS = 50, 20, 150
 _LABEL = 34
 
 # Of pictures, in pixels: the part for labels, the plot, one row, and the height of a trace.
@@ -85,12 +85,12 @@ def _opening(findings: Findings) -> Iterator[Element]:
 def _shares(findings: Findings) -> Iterator[Element]:
     """Yield the objects of each target, the most visited first."""
     found = findings.answer
-    shown = found.targets[:_MOST_OBJECTS]
+    shown = found.targets[:_MAX_OBJECTS]
     draw = _drawing(findings)
     level = percent(LEVEL, 0)
     for target in shown:
         objects = found.of_target(target)
-        kept = objects[: _MOST_OBJECTS // len(shown)]
+        kept = objects[: _MAX_OBJECTS // len(shown)]
         yield _of("h2", f"What was found: {_cut(target)}" if target else "What was found")
         yield _of(
             "p",
@@ -150,7 +150,7 @@ def _convergence(findings: Findings) -> Iterator[Element]:
     yield _of("h2", "Convergence")
     points: list[_Point] = []
     rows: list[list[Cell]] = []
-    for column in findings.properties.columns[:_MOST_PROPERTIES]:
+    for column in findings.properties.columns[:_MAX_PROPERTIES]:
         name = _cut(column.name)
         draws = ((findings.prompts[chain], along) for chain, along in column.draws.items())
         found = None if column.problem else by_target(draws)
@@ -170,15 +170,15 @@ def _convergence(findings: Findings) -> Iterator[Element]:
         )
     if findings.properties.missing:
         yield _of("p", f"{findings.properties.missing}.")
-    picture = _intervals(f"R-hat; the line is at {MOST_R_HAT}", points, mark=MOST_R_HAT)
+    picture = _intervals(f"R-hat; the line is at {MAX_R_HAT}", points, mark=MAX_R_HAT)
     yield _beside(picture, ["Property", "R-hat", "Effective draws, bulk", "tails", "From"], rows)
 
 
 def _traces(findings: Findings) -> Iterator[Element]:
     """Yield each property along some of the chains, chosen evenly."""
-    for column in [each for each in findings.properties.columns if not each.problem][:_MOST_PROPERTIES]:
+    for column in [each for each in findings.properties.columns if not each.problem][:_MAX_PROPERTIES]:
         every = list(column.draws)
-        chains = [every[at] for at in _evenly(len(every), _MOST_CHAINS)]
+        chains = [every[at] for at in _evenly(len(every), _MAX_CHAINS)]
         of = f"{len(chains):,} of {many(len(every), 'chain')}"
         yield _of("h2", f"Trace of {_cut(column.name)}")
         picture = _trace(f"{_cut(column.name)} along {of}", column, chains)
@@ -200,7 +200,7 @@ def _biases(findings: Findings) -> Iterator[Element]:
         if isinstance(bias.found, NoFit):
             rows.append([*told, _cut(f"cannot be estimated: {bias.found}")])
             continue
-        is_trusted = bias.found.clusters >= FEWEST_CLUSTERS
+        is_trusted = bias.found.clusters >= MIN_CLUSTERS
         low, high = (bias.found.low, bias.found.high) if is_trusted else (None, None)
         points.append(_Point(_cut(bias.source, _LABEL), bias.found.log_odds, low, high))
         interval = _interval(low, high) or " (too few clusters for an interval)"
@@ -257,7 +257,7 @@ def _trace(title: str, column: Column, chains: Sequence[str]) -> Element:
     for number, draws in enumerate(drawn_draws):
         points = [
             f"{_LABELS + _PLOT * at / longest:.1f},{_TRACE - _TRACE * (draws[at] - low) / ((high - low) or 1):.1f}"
-            for at in _evenly(len(draws), _MOST_POINTS)
+            for at in _evenly(len(draws), _MAX_POINTS)
         ]
         colour = f"hsl({137 * number % 360} 60% 40%)"
         drawn.append(_of("polyline", points=" ".join(points), fill="none", stroke=colour))
@@ -302,7 +302,7 @@ def _evenly(count: int, most: int) -> list[int]:
     return [round(at) for at in np.linspace(0, count - 1, min(count, most)).tolist()]
 
 
-def _cut(text: str, most: int = _MOST_CHARACTERS) -> str:
+def _cut(text: str, most: int = _MAX_CHARACTERS) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sampler.diagnostics.chains import Acceptance, Column, by_target, many
 from sampler.diagnostics.findings import Agreement, Asked, Findings, Population, SourceBias, bias_of
-from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, PositionBias, Scores
+from sampler.diagnostics.scores import MIN_CLUSTERS, Choices, NoFit, PositionBias, Scores
 from sampler.diagnostics.verdict import Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
@@ -24,7 +24,7 @@ _SHOWN_ITEMS = 10
 _SHOWN_PAIRS = 5
 _SHOWN_CHARACTERS = 60
 # With fewer questions in common, two people's kappa says nothing.
-_FEWEST_SHARED = 10
+_MIN_SHARED = 10
 
 
 def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _bias(bias: SourceBias, clusters: str) -> str:
 
 
 def _interval_of(bias: PositionBias, clusters: str) -> str:
-    if bias.clusters < FEWEST_CLUSTERS:
+    if bias.clusters < MIN_CLUSTERS:
         return _too_few(bias.clusters, clusters)
     return f"95 % interval {bias.low:+.3f} to {bias.high:+.3f} ({bias.clusters:,} clusters: {clusters})"
 
@@ -169,7 +169,7 @@ def _basis(bias: PositionBias) -> str:
 
 def _too_few(count: int, clusters: str) -> str:
     found = many(count, "cluster")
-    return f"no interval: one from {found} ({clusters}) is not to be trusted, it takes {FEWEST_CLUSTERS}"
+    return f"no interval: one from {found} ({clusters}) is not to be trusted, it takes {MIN_CLUSTERS}"
 
 
 def _heading(population: Population) -> str:
@@ -183,7 +183,7 @@ def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:
     about = (
         f"Bradley-Terry scores of {len(scores.items)} objects from {many(votes, 'vote')}, fitted with the position bias"
     )
-    trusted = scores.clusters >= FEWEST_CLUSTERS
+    trusted = scores.clusters >= MIN_CLUSTERS
     if trusted:
         yield f"{about}, with 95 % intervals ({scores.clusters:,} clusters: {clusters})"
     else:
@@ -225,7 +225,7 @@ def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
     for given in shared.values():
         for one, other in combinations(sorted(given), 2):
             both[one, other].append((given[one], given[other]))
-    enough = sorted((item for item in both.items() if len(item[1]) >= _FEWEST_SHARED), key=lambda item: -len(item[1]))
+    enough = sorted((item for item in both.items() if len(item[1]) >= _MIN_SHARED), key=lambda item: -len(item[1]))
     for (one, other), chosen in enough[:_SHOWN_PAIRS]:
         yield f"  Cohen's kappa of voters {one} and {other}: {_kappa(cohen_kappa(chosen))} on {len(chosen)} questions"
     if len(enough) > _SHOWN_PAIRS:

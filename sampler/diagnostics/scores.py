@@ -187,7 +187,7 @@ def _graph(begins: IntArray, ends: IntArray, lengths: npt.NDArray[Any], size: in
 
 
 RESAMPLES = 10_000
-FEWEST_CLUSTERS = 15
+MIN_CLUSTERS = 15
 """With fewer, an interval is not to be trusted, and none is given."""
 CELLS = 4_000_000
 """Numbers held in memory at once."""
@@ -237,19 +237,19 @@ def cluster_reach(moved: FloatArray, level: float) -> FloatArray:
     from scipy.special import stdtrit
 
     clusters = moved.shape[-1]
-    if clusters < FEWEST_CLUSTERS:
+    if clusters < MIN_CLUSTERS:
         return np.full(moved.shape[:-1], np.nan)
     variance = (moved**2).sum(axis=-1) * clusters / (clusters - 1)
     return np.asarray(stdtrit(clusters - 1, (1 + level) / 2) * np.sqrt(variance))
 
 
-FEWEST_VOTES_PER_SCORE = 10
+MIN_VOTES_PER_SCORE = 10
 """With fewer, the joint fit's bias is too far from 0, whatever the number of votes (Neyman and Scott, Econometrica 16,
 1948): with one score for two votes it is twice what it should be."""
 
 # Of the slope of the likelihood at its maximum, relative to the votes.
 _FLAT = 1e-10
-_MOST_STEPS = 500
+_MAX_STEPS = 500
 
 
 class NoFit(ValueError):  # noqa: N818 - the data have no fit; nothing went wrong
@@ -360,7 +360,7 @@ class JointFit:
     @property
     def tells_bias(self) -> bool:
         """True where there are votes enough for each score to tell the position bias."""
-        return self.votes >= FEWEST_VOTES_PER_SCORE * self.free_scores
+        return self.votes >= MIN_VOTES_PER_SCORE * self.free_scores
 
     def solve(self) -> FloatArray:
         """Return the scores, mean 0 in each part, and last the position bias, shape (n + 1,).
@@ -382,12 +382,12 @@ class JointFit:
 
         found = minimize(
             surprise, np.zeros(len(self.parts) + 1), jac=slope, hess=self._information, method="trust-exact",
-            options={"gtol": _FLAT * self.votes, "maxiter": _MOST_STEPS},
+            options={"gtol": _FLAT * self.votes, "maxiter": _MAX_STEPS},
         ).x  # fmt: skip
         # At the edge of its region SciPy also steps where the likelihood is flattest: along shifts of the scores.
         found[:-1] -= (np.bincount(self.parts, found[:-1]) / np.bincount(self.parts))[self.parts]
         if np.abs(slope(found)).max(initial=0.0) > math.sqrt(_FLAT) * self.votes:
-            raise NoFit(f"the values lie too far apart: no convergence within {_MOST_STEPS} steps")
+            raise NoFit(f"the values lie too far apart: no convergence within {_MAX_STEPS} steps")
         return np.asarray(found)
 
     def reach(self, fitted: FloatArray, level: float) -> FloatArray:

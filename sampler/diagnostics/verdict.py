@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.chains import FEWEST_DRAWS, Convergence, by_target, convergence, percent
+from sampler.diagnostics.chains import MIN_DRAWS, Convergence, by_target, convergence, percent
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 LEVEL = 0.9
-FEWEST_CHAINS = 4
+MIN_CHAINS = 4
 """Of a target, for an interval from how its chains differ."""
 # Of so many objects, those that are visited most, the indicators say how many draws are independent.
-MOST_VISITED = 5
+MAX_VISITED = 5
 # Of so many objects, those that are visited most, the effective draws are computed one by one: that takes a while.
 _ONE_BY_ONE = 200
 
@@ -99,12 +99,12 @@ def independent_draws(chains: Sequence[Walked]) -> float:
     """Return how many independent draws the chains of one target are worth: the smallest effective sample size of the
     indicators of the objects that are visited most. Of chains that never move, one each.
     """
-    return min(_effective_draws(chains, number) for number in _most_visited(chains))
+    return min(_effective_draws(chains, number) for number in _max_visited(chains))
 
 
-def _most_visited(chains: Sequence[Walked]) -> IntArray:
+def _max_visited(chains: Sequence[Walked]) -> IntArray:
     numbers, steps = np.unique(np.concatenate([each.objects for each in chains]), return_counts=True)
-    return np.asarray(numbers[np.argsort(-steps, kind="stable")][:MOST_VISITED])
+    return np.asarray(numbers[np.argsort(-steps, kind="stable")][:MAX_VISITED])
 
 
 def _effective_draws(chains: Sequence[Walked], number: int) -> float:
@@ -126,7 +126,7 @@ def _of_target(chains: Sequence[Walked], listed: list[int]) -> list[Share]:
         share = float(steps.sum() / lengths.sum())
         if share == 1:
             low, high = 1 - bound, 1.0
-        elif len(chains) >= FEWEST_CHAINS and (error := _between(steps, lengths, share)):
+        elif len(chains) >= MIN_CHAINS and (error := _between(steps, lengths, share)):
             low, high = _on_the_logit_scale(share, error, freedom=len(chains) - 1)
         else:
             effective = _effective_draws(chains, number) if rank < _ONE_BY_ONE else draws
@@ -168,7 +168,7 @@ def _on_the_logit_scale(share: float, error: float, freedom: float) -> tuple[flo
     return float(expit(logit(share) - reach)), float(expit(logit(share) + reach))
 
 
-MOST_R_HAT, FEWEST_EFFECTIVE = 1.01, 400
+MAX_R_HAT, MIN_EFFECTIVE = 1.01, 400
 DISAGREE = "chains disagree"
 TOO_FEW = "too few independent draws yet"
 NO_SIGN = "no sign against convergence"
@@ -177,7 +177,7 @@ NOT_JUDGED = "cannot be judged"
 # With fewer effective draws than 400, chains that agree come to an R-hat as large as this by chance.
 _R_HAT_BY_CHANCE = 1.1
 # With fewer, nobody can tell how many votes are missing.
-_FEWEST_TO_FORESEE = 50
+_MIN_TO_FORESEE = 50
 # An effective sample size is itself an estimate: how far the number of votes may lie from it, in each direction.
 _WITHIN = 0.7, 1.6
 
@@ -258,7 +258,7 @@ def indicators(chains: Sequence[Walked]) -> dict[str, list[FloatArray]]:
     """Return for each of the objects that are visited most whether a chain was there, as numbers along the chains."""
     return {
         f"at object {number}": [(each.objects == number).astype(float) for each in chains]
-        for number in _most_visited(chains)
+        for number in _max_visited(chains)
     }
 
 
@@ -266,10 +266,10 @@ def _too_short(chains: Sequence[Walked]) -> str:
     if not chains:
         return "No step of the sampling phase is decided."
     for target in dict.fromkeys(each.target for each in chains):
-        long = sum(len(each.objects) >= FEWEST_DRAWS for each in chains if each.target == target)
-        if long < FEWEST_CHAINS:
+        long = sum(len(each.objects) >= MIN_DRAWS for each in chains if each.target == target)
+        if long < MIN_CHAINS:
             few = "no chain has" if not long else "one chain has" if long == 1 else f"{long} chains have"
-            return f"It takes {FEWEST_CHAINS} chains{_of(target)} with {FEWEST_DRAWS} sampling steps each; {few} them."
+            return f"It takes {MIN_CHAINS} chains{_of(target)} with {MIN_DRAWS} sampling steps each; {few} them."
     return ""
 
 
@@ -283,27 +283,27 @@ def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Verdic
         min(getattr(f, size) for several in measured.values() for f in several) for size in ("bulk_ess", "tail_ess")
     )
     effective = min(bulk, tail)
-    is_enough = effective >= FEWEST_EFFECTIVE
+    is_enough = effective >= MIN_EFFECTIVE
     # Rounded down: 399.6 draws are not the 400 that it takes.
     said = f"R-hat is at most {r_hat:.3f}, with {math.floor(effective):,} effective draws or more"
     figures = r_hat, bulk, tail, tuple(measured)
-    if r_hat > (MOST_R_HAT if is_enough else _R_HAT_BY_CHANCE):
+    if r_hat > (MAX_R_HAT if is_enough else _R_HAT_BY_CHANCE):
         named = differs.replace("_", " ")
         # Of what is just above the limit, so many digits that it reads so.
-        digits = 3 if round(r_hat, 3) > MOST_R_HAT else 6
-        size = f"is {r_hat:.{digits}f}, above {MOST_R_HAT}" if math.isfinite(r_hat) else "is infinite"
+        digits = 3 if round(r_hat, 3) > MAX_R_HAT else 6
+        size = f"is {r_hat:.{digits}f}, above {MAX_R_HAT}" if math.isfinite(r_hat) else "is infinite"
         because = f"R-hat of “{named}” {size}: chains have been in different places."
         return Verdict(DISAGREE, because, *figures)
     if not is_enough:
-        because = f"{said}; it takes {FEWEST_EFFECTIVE}."
+        because = f"{said}; it takes {MIN_EFFECTIVE}."
         return Verdict(TOO_FEW, because, *figures, _more(effective, votes))
     return Verdict(NO_SIGN, f"{said}.", *figures)
 
 
 def _more(effective: float, votes: int) -> tuple[int, int] | None:
-    if effective < _FEWEST_TO_FORESEE or not votes:
+    if effective < _MIN_TO_FORESEE or not votes:
         return None
-    missing = votes * (FEWEST_EFFECTIVE / effective - 1)
+    missing = votes * (MIN_EFFECTIVE / effective - 1)
     low, high = (missing * factor for factor in _WITHIN)
     return _rounded(low, math.floor), _rounded(high, math.ceil)
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from sampler.diagnostics.chains import many
 from sampler.diagnostics.scores import (
     CELLS,
-    FEWEST_VOTES_PER_SCORE,
+    MIN_VOTES_PER_SCORE,
     RESAMPLES,
     Choices,
     FloatArray,
@@ -72,7 +72,7 @@ def source_bias(groups: Sequence[Choices], random_sides: Sequence[Choices] = ())
         return _from_pairs(_joined(random_sides))
     raise NoFit(
         f"{votes.votes:,} votes between objects that won as well as lost do not tell it from "
-        f"{many(model.free_scores, 'score')}; it takes {FEWEST_VOTES_PER_SCORE} votes for each"
+        f"{many(model.free_scores, 'score')}; it takes {MIN_VOTES_PER_SCORE} votes for each"
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sampler.diagnostics.scores import (
-    FEWEST_CLUSTERS,
+    MIN_CLUSTERS,
     Choices,
     NoFit,
     Vote,
@@ -39,7 +39,7 @@ from sampler.experiments.outputs import Document, OutputError, analysis_library,
 from sampler.record.record import read_samples
 
 LEVEL = 0.95
-FEWEST_RUNS = 3
+MIN_RUNS = 3
 HIGHEST_RATING = 10
 """Of stories; a score is the rating divided by it."""
 PREFIX = "bt_"
@@ -195,7 +195,7 @@ def over_runs(values: Sequence[float], lowest: float = -math.inf, highest: float
         return Estimate(None, note="no values")
     mean, count = float(np.mean(values)), len(values)
     error = float(np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else None
-    if error is None or count < FEWEST_RUNS:
+    if error is None or count < MIN_RUNS:
         return Estimate(mean, error, count=count)
     from scipy.special import stdtrit
 
@@ -345,7 +345,7 @@ def mark_of(baseline: Mapping[int, float], reference: Mapping[int, float], *, hi
         baseline, reference: the mean over a source's kept states, by the source's number.
     """
     sources = sorted(baseline.keys() & reference.keys())
-    if len(sources) < FEWEST_CLUSTERS:
+    if len(sources) < MIN_CLUSTERS:
         return ""
     first, second = ([values[source] for source in sources] for values in (baseline, reference))
     mean, p_value = paired_bootstrap(first, second, np.random.default_rng(0))

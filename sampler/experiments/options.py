@@ -252,7 +252,7 @@ SAMPLED, DRAWN = "sampled", "log-probabilities"
 """How votes are asked for."""
 SHOWN_EVERY = 300
 """Steps between two rows of the images' full figure; the main text's has steps 300, 1200, 1800 and 2700 of them."""
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 _BOTH_ORDERS = 2
 _REQUESTS_A_TEXT = 2
 """Of a server: one to write it, and one to turn its tokens into words."""
@@ -446,7 +446,7 @@ def shown_steps(options: ExperimentOptions) -> tuple[int, ...]:
     """
     if options.steps >= SHOWN_EVERY:
         return tuple(range(SHOWN_EVERY, options.steps + 1, SHOWN_EVERY))
-    return tuple(index + 1 for index in _evenly_spaced(options.steps, min(options.steps, MOST_SHOWN)))
+    return tuple(index + 1 for index in _evenly_spaced(options.steps, min(options.steps, MAX_SHOWN)))
 
 
 def selected_steps(options: ExperimentOptions) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.scores import FEWEST_CLUSTERS
+from sampler.diagnostics.scores import MIN_CLUSTERS
 from sampler.experiments import outputs
 from sampler.experiments.metrics import (
     BETTER,
@@ -306,14 +306,14 @@ def _notes(table: ResultTable) -> Iterator[str]:
         yield "Bradley-Terry strengths are natural log-odds of mean 0; the paper's are shown with their mean taken off."
     if table.reference and len(table.methods) > 1:
         most = {column.label: max(cell.ours.count for cell in table.of_column(column)) for column in table.columns}
-        few = ", ".join(label for label, count in most.items() if 0 < count < FEWEST_CLUSTERS)
-        if is_tested := max(most.values()) >= FEWEST_CLUSTERS:
+        few = ", ".join(label for label, count in most.items() if 0 < count < MIN_CLUSTERS)
+        if is_tested := max(most.values()) >= MIN_CLUSTERS:
             # Where all are worse, there is no mark either.
             better = f"{BETTER} is significantly better than {table.reference}"
             yield f"{better}, {NOT_DIFFERENT} not different, no mark worse."
         if few or not is_tested:
             where = f" in {few}" if is_tested else ""
-            yield f"No method is tested against {table.reference}{where}: that takes {FEWEST_CLUSTERS} sentences."
+            yield f"No method is tested against {table.reference}{where}: that takes {MIN_CLUSTERS} sentences."
     for method in table.methods:
         if method.inexact:
             yield f"{method.label}: {method.inexact}."

@@ -51,7 +51,7 @@ from sampler.judges.replies import fit_of as fit_of
 from sampler.judges.replies import in_order as in_order
 from sampler.judges.replies import label_is_for_proposal as label_is_for_proposal
 from sampler.judges.replies import label_preference as label_preference
-from sampler.judges.replies import least_rate as least_rate
+from sampler.judges.replies import min_rate as min_rate
 from sampler.judges.replies import parse_label as parse_label
 from sampler.judges.replies import parse_rating as parse_rating
 from sampler.judges.replies import parse_yes_or_no as parse_yes_or_no

@@ -224,14 +224,14 @@ class NoDistributionError(ValueError):
 
 
 # Sums and repeated values of honest servers are off by rounding alone.
-_MOST_SUM = 1.001
-_MOST_GAP = 1e-3
+_MAX_SUM = 1.001
+_MAX_GAP = 1e-3
 # OpenAI and vLLM write -9999 for a token whose probability they do not tell, llama.cpp the least number there is.
 _UNREPORTED = -9999.0
 # More than any vocabulary has.
-_MOST_TOKENS = 500_000
+_MAX_TOKENS = 500_000
 # Of the labels together, where the reply was confined to them.
-_LEAST_CONFINED = 0.98
+_MIN_CONFINED = 0.98
 
 
 def distribution(
@@ -254,16 +254,16 @@ def distribution(
         values.setdefault(token, []).append(_log_probability(token, value))
     listed = [(token, value) for token, some in values.items() for value in _without_repeats(some)]
     total = math.fsum(math.exp(value) for _, value in listed)
-    if total > _MOST_SUM:
+    if total > _MAX_SUM:
         raise NoDistributionError(f"the reported probabilities sum to {total:.4g}")
     # None that is not listed is more probable than the least of the list, behind which the sampled one may stand.
     others = [value for token, value in listed if value > -math.inf and (chosen is None or token != chosen[0])]
-    if others and 1 - total > 1 - _LEAST_CONFINED + _MOST_TOKENS * math.exp(min(others)):
+    if others and 1 - total > 1 - _MIN_CONFINED + _MAX_TOKENS * math.exp(min(others)):
         raise NoDistributionError(f"the reported probabilities sum to {total:.2g}, and no others are left for the rest")
     if chosen is not None:
         _check_chosen(chosen[0], _log_probability(*chosen), listed)
     held = math.fsum(math.exp(value) for token, value in listed if token in confined_to)
-    if confined_to and held < _LEAST_CONFINED:
+    if confined_to and held < _MIN_CONFINED:
         raise NoDistributionError(f"the reply was confined to labels that hold {held:.2f}")
     return listed
 
@@ -287,7 +287,7 @@ def _without_repeats(values: Sequence[float]) -> list[float]:
 
 
 def _are_equal(one: float, other: float) -> bool:
-    return one == other or abs(one - other) <= _MOST_GAP
+    return one == other or abs(one - other) <= _MAX_GAP
 
 
 def _check_chosen(token: str, value: float, listed: Sequence[tuple[str, float]]) -> None:
@@ -295,7 +295,7 @@ def _check_chosen(token: str, value: float, listed: Sequence[tuple[str, float]])
     if values and not any(_are_equal(each, value) for each in values):
         words = f"the sampled token {shown(token)} has {value:.4g}, and in the list {values[0]:.4g}"
         raise NoDistributionError(words)
-    if not values and listed and value > min(each for _, each in listed) + _MOST_GAP:
+    if not values and listed and value > min(each for _, each in listed) + _MAX_GAP:
         raise NoDistributionError(f"the sampled token {shown(token)} is missing in the list of the likeliest")
 
 
@@ -319,7 +319,7 @@ def label_preference(
     temperature: float,
     *,
     confined: bool,
-    most_shortfall: float = 0.5,
+    max_shortfall: float = 0.5,
 ) -> LabelPreference:
     """Return p from the first token's most probable values.
 
@@ -328,7 +328,7 @@ def label_preference(
         temperature: T, at least `LOWEST_TEMPERATURE`.
         confined: whether sampled replies would be confined to exactly "A" or "B". If not, tokens such as " a" that
             `parse_label` forgives count as well, as they would in a sampled reply.
-        most_shortfall: refuse a larger one.
+        max_shortfall: refuse a larger one.
 
     Raises:
         NoPreferenceError: a label is not among the tokens, so that p is not known; or the shortfall is too large.
@@ -344,9 +344,9 @@ def label_preference(
     if missing := [label for label in LABELS if not logs[label]]:
         raise NoPreferenceError(f"{' and '.join(missing)} not among the most probable replies: p is not known")
     shortfall = max(0.0, 1.0 - sum(math.exp(value) for values in logs.values() for value in values))
-    if shortfall > most_shortfall:
+    if shortfall > max_shortfall:
         raise NoPreferenceError(
-            f"the model replies something else than A or B with probability {shortfall:.2f}, above {most_shortfall:g}"
+            f"the model replies something else than A or B with probability {shortfall:.2f}, above {max_shortfall:g}"
         )
     log_a, log_b = (_log_sum(logs[label], temperature) for label in LABELS)
     return LabelPreference(1.0 / (1.0 + math.exp(min(log_b - log_a, 700.0))), shortfall, temperature)
@@ -402,7 +402,7 @@ LEVEL: Final = 1e-4
 DOUBT: Final = 0.2
 REPLIES: Final = 200
 # Below, an honest server's replies say little; above, a truncated one may leave only one label, as an honest one might.
-_LEAST_LIKELY, _MOST_LIKELY = 0.6, 0.85
+_MIN_P, _MAX_P = 0.6, 0.85
 # Some servers truncate before the temperature: far from 1 that would not show.
 _TEMPERATURES: Final = tuple(0.7 * (1.5 / 0.7) ** (step / 16) for step in range(17))
 _STEEPEST = 20.0
@@ -514,7 +514,7 @@ def fit_of(listed: Sequence[Listed], *, confined: bool, hottest: float) -> Fit |
         except NoPreferenceError:
             return None
         likelier = [max(first, 1 - first) for first in firsts]
-        if min(likelier) >= _LEAST_LIKELY and max(likelier) <= _MOST_LIKELY:
+        if min(likelier) >= _MIN_P and max(likelier) <= _MAX_P:
             found[max(likelier)] = Fit(temperature, firsts)
     return found[max(found)] if found else None
 
@@ -543,13 +543,13 @@ def rare_label_of(listed: Listed, *, confined: bool, coldest: float, hottest: fl
         coldest, hottest: the temperatures that may be asked for.
     """
     try:
-        first = label_preference(listed, hottest, confined=confined, most_shortfall=1.0).first
+        first = label_preference(listed, hottest, confined=confined, max_shortfall=1.0).first
     except (NoPreferenceError, ValueError):
         return None
     label = LABELS[first > 0.5]
 
     def rate(temperature: float) -> float:
-        told = label_preference(listed, temperature, confined=confined, most_shortfall=1.0).first
+        told = label_preference(listed, temperature, confined=confined, max_shortfall=1.0).first
         return told if label == LABELS[0] else 1.0 - told
 
     low, high = coldest, hottest
@@ -560,7 +560,7 @@ def rare_label_of(listed: Listed, *, confined: bool, coldest: float, hottest: fl
     return RareLabel(label, found, high) if _RAREST <= found <= _MOST else None
 
 
-def least_rate(rare: int, replies: int, hot: float, temperature: float) -> float:
+def min_rate(rare: int, replies: int, hot: float, temperature: float) -> float:
     """Return what a label's rate is at least at a lower temperature, where no log-probability tells it.
 
     The odds of single tokens at temperature T are those at `hot` to the power of hot / T. The rate at `hot` is taken at

@@ -52,7 +52,7 @@ Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
 
 _ELEMENTS = (5, 6, 7, 8, 9, 14, 15, 16, 17, 35, 53)
-_MOST_BONDS, _MOST_HYDROGENS = 4, 4
+_MAX_BONDS, _MAX_HYDROGENS = 4, 4
 _CHARGES = (-1, 0, 1)
 _BONDS = (Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE, Chem.BondType.AROMATIC)
 _REMEMBERED = 20_000
@@ -60,7 +60,7 @@ _THREADS = 1
 """Of PyTorch while it computes on a CPU; part of what fixes the last digits."""
 
 # One-hot: element or another, bonds 0 to 4, hydrogens 0 to 4, charge or another; and two flags: in a ring, aromatic.
-ATOM_NUMBERS = len(_ELEMENTS) + 1 + _MOST_BONDS + 1 + _MOST_HYDROGENS + 1 + len(_CHARGES) + 1 + 2
+ATOM_NUMBERS = len(_ELEMENTS) + 1 + _MAX_BONDS + 1 + _MAX_HYDROGENS + 1 + len(_CHARGES) + 1 + 2
 # The type of a bond or another, in a ring or not.
 BOND_KINDS = 2 * (len(_BONDS) + 1)
 
@@ -125,7 +125,7 @@ def _numbers(atom: Chem.Atom) -> list[float]:
         (atom.GetFormalCharge(), _CHARGES),
     ):
         numbers += [float(value == each) for each in known] + [float(value not in known)]
-    for value, most in ((atom.GetDegree(), _MOST_BONDS), (atom.GetTotalNumHs(), _MOST_HYDROGENS)):
+    for value, most in ((atom.GetDegree(), _MAX_BONDS), (atom.GetTotalNumHs(), _MAX_HYDROGENS)):
         numbers += [float(min(value, most) == each) for each in range(most + 1)]
     return [*numbers, float(atom.IsInRing()), float(atom.GetIsAromatic())]
 
@@ -150,15 +150,15 @@ class LearningSettings:
 
     Args:
         rate: of Adam.
-        most_updates: in one step of the chains.
-        most_kept: edits in the memory; with more, the newest `kept_then` stay.
+        max_updates: in one step of the chains.
+        max_kept: edits in the memory; with more, the newest `kept_then` stay.
         kept_then: see there.
         batch_atoms: a batch holds as many edits as their mean number of atoms goes into this.
     """
 
     rate: float = 3e-4
-    most_updates: int = 25
-    most_kept: int = 100_000
+    max_updates: int = 25
+    max_kept: int = 100_000
     kept_then: int = 50_000
     batch_atoms: int = 128 * 20
 
@@ -177,7 +177,7 @@ class Memory:
     def add(self, edits: Sequence[ImprovingEdit]) -> None:
         """Keep these too."""
         self._edits.extend(edits)
-        if len(self._edits) > self._settings.most_kept:
+        if len(self._edits) > self._settings.max_kept:
             self._edits = self._edits[-self._settings.kept_then :]
             self._atoms = sum(size_of(each.state) for each in self._edits)
         else:
@@ -195,7 +195,7 @@ class Memory:
         # An order by random(), which NumPy keeps stable between releases.
         order = np.argsort(rng.random(len(self._edits)), kind="stable")
         size = self.batch_size
-        for number in range(min(self._settings.most_updates, math.ceil(len(order) / size))):
+        for number in range(min(self._settings.max_updates, math.ceil(len(order) / size))):
             yield [self._edits[index] for index in order[number * size : (number + 1) * size]]
 
 

@@ -48,7 +48,7 @@ DEFAULT_WARM_UP_BURN_IN = 10
 DEFAULT_PATIENCE_MINUTES = 60
 # A warm-up brings about so many votes, if a step takes one, and takes at most this share of the steps. With fewer than
 # the least, too many steps that need no vote would leave too little to choose by.
-_VOTES, _LEAST_VOTES = 300, 150
+_VOTES, _MIN_VOTES = 300, 150
 _SHARE_OF_STEPS = 4
 
 
@@ -134,16 +134,16 @@ def warm_up_steps(chains: int, steps: int) -> int:
     0 where that is too short to choose by.
     """
     fitting = min(-(-_VOTES // chains), steps // _SHARE_OF_STEPS)
-    return fitting if fitting * chains >= _LEAST_VOTES else 0
+    return fitting if fitting * chains >= _MIN_VOTES else 0
 
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Length = TypeVar("Length", int, float)
 
-FEWEST_VOTES = 100
+MIN_VOTES = 100
 """With fewer counted votes in the warm-up, the middle of the grid is taken."""
-LEAST_SHARE_WON = 0.185
+MIN_SHARE_WON = 0.185
 """A length that wins fewer of its votes is left out; if that leaves none, the shortest is taken."""
 CLOSE = 0.85
 """A length is as good as the best if it moves at least this share of the best one's jump."""
@@ -228,7 +228,7 @@ def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
     if says_too_little(tried):
         return tried[len(tried) // 2].length
     useful = tried[: _first_far_enough(tried) + 1]
-    winning = [trial for trial in useful if (trial.share_won or 0) >= LEAST_SHARE_WON] or tried[:1]
+    winning = [trial for trial in useful if (trial.share_won or 0) >= MIN_SHARE_WON] or tried[:1]
     largest = max(trial.sure_jump_per_vote for trial in winning)
     close = [trial for trial in winning if trial.sure_jump_per_vote >= min(CLOSE * largest, largest)]
     return close[-1].length
@@ -236,7 +236,7 @@ def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
 
 def says_too_little(tried: Sequence[Trial[Length]]) -> bool:
     """True where there are too few votes to choose by, or no property of the objects has changed."""
-    return sum(trial.votes for trial in tried) < FEWEST_VOTES or not any(trial.jump_per_vote for trial in tried)
+    return sum(trial.votes for trial in tried) < MIN_VOTES or not any(trial.jump_per_vote for trial in tried)
 
 
 def _first_far_enough(tried: Sequence[Trial[Length]]) -> int:

@@ -108,7 +108,7 @@ _MARKS = {"$$": "$$", "$": "$", "\\[": "\\]", "\\(": "\\)"}
 _DISPLAYED = ("$$", "\\[")
 _MARK_OR_ESCAPED = re.compile(r"\\.|\$\$?", re.DOTALL)
 # One that has more lines is none.
-_MOST_LINES = 200
+_MAX_LINES = 200
 _LEADS_SOMEWHERE = re.compile(r"\[[^\]\n]+\]:\s*(?:<|#|\.{0,2}/|[a-z][a-z0-9+.-]*:\S|www\.)", re.IGNORECASE)
 _INSTEAD = {"softbreak": "\n", "hardbreak": "\n", "formula": "", "html_inline": ""}
 """What is read in the place of a token's content."""
@@ -244,7 +244,7 @@ def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bo
     if not opening or state.is_code_block(first):
         return False
     end = _end_of(state.src, begin + len(opening), _MARKS[opening])
-    if end < 0 or state.eMarks[min(last, first + _MOST_LINES) - 1] < end:
+    if end < 0 or state.eMarks[min(last, first + _MAX_LINES) - 1] < end:
         return False
     after = next(at for at in range(first, last) if state.eMarks[at] > end) + 1
     within = range(first, after)

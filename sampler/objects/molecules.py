@@ -57,9 +57,9 @@ _WAYS = 64
 # many beginnings, in molecules of at most so many atoms, of bonds beyond those of a chain, and of ends at one atom that
 # could change places, such as the fluorines of CF3: each way around a ring and each order of ends is tried. Molecules
 # beyond that are drawn each by itself.
-_MOST_COMPARED = 20_000
-_MOST_BEGINNINGS = 2_000
-_MOST_ATOMS, _MOST_BONDS_MORE, _MOST_EQUAL_ENDS = 60, 8, 12
+_MAX_COMPARED = 20_000
+_MAX_BEGINNINGS = 2_000
+_MAX_ATOMS, _MAX_BONDS_MORE, _MAX_EQUAL_ENDS = 60, 8, 12
 
 
 _Changed = tuple[list[int], list[int]]
@@ -178,7 +178,7 @@ def _common_part(small: Chem.Mol, large: Chem.Mol) -> dict[int, int]:
 
 def _matches(molecule: Chem.Mol, query: Chem.Mol, most: int = _WAYS) -> Sequence[Sequence[int]]:
     """Return how the query fits into the molecule; not every way where looking on would take too long."""
-    left = itertools.repeat(True, _MOST_COMPARED)
+    left = itertools.repeat(True, _MAX_COMPARED)
     search = Chem.SubstructMatchParameters()
     search.maxMatches = most  # type: ignore[assignment]  # RDKit's stubs take it for the parameters
     search.setExtraAtomCheckFunc(lambda one, other: next(left, False))
@@ -202,7 +202,7 @@ def _common_substructure(small: Chem.Mol, large: Chem.Mol) -> Chem.Mol:
 class _Beginnings(rdFMCS.MCSProgress):
     """Ends a search after so many beginnings."""
 
-    left = _MOST_BEGINNINGS
+    left = _MAX_BEGINNINGS
 
     def __call__(self, found: rdFMCS.MCSProgressData, search: rdFMCS.MCSParameters) -> bool:
         self.left -= 1
@@ -212,14 +212,14 @@ class _Beginnings(rdFMCS.MCSProgress):
 def _is_searched(molecule: Chem.Mol) -> bool:
     """True where a common substructure is looked for in it."""
     atoms = molecule.GetNumAtoms()
-    if atoms > _MOST_ATOMS or molecule.GetNumBonds() - atoms + 1 > _MOST_BONDS_MORE:
+    if atoms > _MAX_ATOMS or molecule.GetNumBonds() - atoms + 1 > _MAX_BONDS_MORE:
         return False
     ranks = list(Chem.CanonicalRankAtoms(molecule, breakTies=False))
     equal = 0
     for atom in molecule.GetAtoms():
         ends = (bond.GetOtherAtomIdx(atom.GetIdx()) for bond in atom.GetBonds() if not bond.IsInRing())
         equal += sum(count for count in Counter(ranks[end] for end in ends).values() if count > 1)
-    return equal <= _MOST_EQUAL_ENDS
+    return equal <= _MAX_EQUAL_ENDS
 
 
 def _seam(molecule: Chem.Mol, common: dict[int, int]) -> int:

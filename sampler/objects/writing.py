@@ -198,7 +198,7 @@ PieceKind = Literal["common", "same", "changed"]
 _STRETCH = re.compile(r"\S+\s*|\s+")
 # SequenceMatcher may look at every pair of words, and at each pair of equal ones once for each stretch that it finds:
 # beyond so many pairs, all that is left counts as changed. A thousand words of prose have ten thousand equal pairs.
-_MOST_PAIRS, _MOST_EQUAL_PAIRS = 1_000_000, 30_000
+_MAX_PAIRS, _MAX_EQUAL_PAIRS = 1_000_000, 30_000
 
 
 class Piece(NamedTuple):
@@ -230,7 +230,7 @@ def _matched(left: list[str], right: list[str]) -> list[tuple[int, int]]:
     # The white space after a word is not part of what is said.
     ours, theirs = [each.rstrip() for each in left], [each.rstrip() for each in right]
     found = Counter(theirs)
-    if len(left) * len(right) > _MOST_PAIRS or sum(found[each] for each in ours) > _MOST_EQUAL_PAIRS:
+    if len(left) * len(right) > _MAX_PAIRS or sum(found[each] for each in ours) > _MAX_EQUAL_PAIRS:
         return []
     matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
     return [(a + i, b + i) for a, b, size in matcher.get_matching_blocks() for i in range(size)]

@@ -35,8 +35,8 @@ from sampler.kernels.suffix import Suffix
 from sampler.kernels.warm_up import (
     CLOSE,
     FAR_AT_ONCE,
-    FEWEST_VOTES,
-    LEAST_SHARE_WON,
+    MIN_SHARE_WON,
+    MIN_VOTES,
     MOST_OF_THE_WAY,
     WarmUp,
     chosen_length,
@@ -52,11 +52,11 @@ from sampler.spaces.texts import Writing
 
 RULE_VERSION = 1
 RULE = (
-    f"Of the lengths with at least {LEAST_SHARE_WON:.1%} of their votes for the proposal, the longest whose squared "
+    f"Of the lengths with at least {MIN_SHARE_WON:.1%} of their votes for the proposal, the longest whose squared "
     f"jump per vote is at least {CLOSE:.0%} of the largest. The jump is that of the slowest property, in units of its "
     f"spread, less one standard error. If the proposals of the shortest length lie at least {FAR_AT_ONCE:.0%} as far, "
     f"squared, as those of the length that goes farthest, lengths beyond the first that goes {MOST_OF_THE_WAY:.0%} as "
-    f"far are left out. The middle length if there are fewer than {FEWEST_VOTES} votes, or if no property has changed."
+    f"far are left out. The middle length if there are fewer than {MIN_VOTES} votes, or if no property has changed."
 )
 TUNED, MIDDLE, ENDED = (
     "chosen by the rule",

@@ -20,10 +20,10 @@ from sampler.record.commitment import check_manifest
 from sampler.record.record import Difference, Finding, Record, RecordError, Row, malformed_in, record_in, step_key
 from sampler.record.replay import Replay, recomputed
 
-MOST_MEMORY: Final = 4 * 2**30
+MAX_MEMORY: Final = 4 * 2**30
 """What a record's tables may take, in bytes."""
-_MOST_UNPACKED = 2**36
-_MOST_MEMBERS, _MOST_LISTING = 500_000, 2**26
+_MAX_UNPACKED = 2**36
+_MAX_MEMBERS, _MAX_LISTING = 500_000, 2**26
 _SHOWN = 50
 _OF_NO_RECORD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
 """What a JSON file of another shape than this program writes may come to, beside the errors of records."""
@@ -61,31 +61,31 @@ class Verification:
         yield from (f"  {each}" for each in self.claimed)
 
 
-def verify(path: Path, *, most_memory: float = MOST_MEMORY) -> Verification:
+def verify(path: Path, *, max_memory: float = MAX_MEMORY) -> Verification:
     """Check a record against its hashes and against itself.
 
     Args:
         path: the ZIP, from anybody.
-        most_memory: what its tables may take, in bytes.
+        max_memory: what its tables may take, in bytes.
 
     Raises:
         RecordError: the file cannot be read, is no ZIP, holds what no record has, or is too large.
     """
     try:
         with path.open("rb") as file:
-            return _verified(file, most_memory)
+            return _verified(file, max_memory)
     except ArchiveError as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _verified(file: BinaryIO, most_memory: float) -> Verification:
-    with told_apart(), archive_in(file, _MOST_MEMBERS, _MOST_LISTING) as archive:
+def _verified(file: BinaryIO, max_memory: float) -> Verification:
+    with told_apart(), archive_in(file, _MAX_MEMBERS, _MAX_LISTING) as archive:
         if _LOCKSTEP in archive.namelist():
             raise ArchiveError("it is the record of an experiment whose chains take each step together; use replay.")
-        about, of_files = check_manifest(archive, Allowance(_MOST_UNPACKED))
-        replay, of_content = _content(archive, Allowance(most_memory))
+        about, of_files = check_manifest(archive, Allowance(_MAX_UNPACKED))
+        replay, of_content = _content(archive, Allowance(max_memory))
         names = frozenset(archive.namelist())
     if replay is not None and replay.commitment is None:
         no_hash = Finding(tables.CONFIG, None, "has no seed_hash: the record of a campaign always has one")

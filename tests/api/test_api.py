@@ -17,7 +17,7 @@ import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from prefmh_web.accounts.models import MOST_TOKENS, ApiToken, make_researcher
+from prefmh_web.accounts.models import MAX_TOKENS, ApiToken, make_researcher
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership
@@ -247,11 +247,11 @@ def test_a_token_that_is_over_lets_nobody_in(live_site, researcher, is_closed):
 
 
 def test_there_is_an_end_to_tokens(researcher):
-    for number in range(MOST_TOKENS):
+    for number in range(MAX_TOKENS):
         ApiToken.make(researcher, str(number), ApiToken.Scope.READ)
     page = browser_of(researcher).post("/tokens/", {"name": "one more", "scope": "run"}).content.decode()
     assert "Withdraw one" in page
-    assert ApiToken.objects.count() == MOST_TOKENS
+    assert ApiToken.objects.count() == MAX_TOKENS
 
 
 def test_a_session_is_no_token(live_site, researcher):

@@ -32,7 +32,7 @@ ENTROPY, ENDING, SOON = 3.0, 0.01, 0.05
 """Of the random models: nats of a token, and the chance to end; a larger one where rows are drawn one by one."""
 MISSED = 1e-4
 """The largest share of tokens that float32 may pick otherwise alone than in a batch."""
-LEAST_P_VALUE, LEAST_SHARE = 1e-4, 0.4
+MIN_P_VALUE, MIN_SHARE = 1e-4, 0.4
 
 
 def distribution(run: Run) -> None:
@@ -108,7 +108,7 @@ def speed(run: Run) -> None:
             run.found(f"{shape}: tokens of repeated steps", same, "the same", same)
             share = floor / fastest(run, work, times=2)
         if run.device == "cuda":
-            run.above(f"{shape}: share of the floor, the largest batch, repeated steps", share, LEAST_SHARE)
+            run.above(f"{shape}: share of the floor, the largest batch, repeated steps", share, MIN_SHARE)
             run.found(f"{shape}: peak memory, GiB", torch.cuda.max_memory_allocated() / 2**30)
         if shape == next(iter(run.size.models)):
             with torch.profiler.profile() as profile:
@@ -277,7 +277,7 @@ def _first_tokens(run: Run, module: torch.nn.Module, again: Again) -> None:
     run.above(
         "float32: first tokens beside their distribution, p-value",
         float(stats.chisquare(*groups).pvalue),
-        LEAST_P_VALUE,
+        MIN_P_VALUE,
     )
 
 

@@ -51,7 +51,7 @@ _REPORT = """\
 {chains} chains, N = {votes_a_judge}, {latency_s:g} s a vote, commit {commit:.7}
   steps/s       {asked_steps_per_s:.1f}
   requests/s    {requests_per_s:.1f} of {ceiling_per_s:.0f} ({share_of_ceiling:.0%})
-  at once       {most_at_once} of {at_once}, {refused} refused
+  at once       {max_at_once} of {at_once}, {refused} refused
   ms a request  {ms:.2f} ({by_process})
   per vote      {requests_per_vote:.3f}
   not needed    {votes_not_needed} votes ({share_not_needed:.1%}); asked for all at once: {all_at_once}"""
@@ -130,7 +130,7 @@ def measure(stage: JudgingStage, models: FaultyModels, options: argparse.Namespa
         "requests_per_s": requests / seconds,
         "ceiling_per_s": ceiling,
         "share_of_ceiling": requests / seconds / ceiling,
-        "most_at_once": after["most"],
+        "max_at_once": after["most"],
         "refused": after["refused"],
         "requests_per_vote": requests / max(votes, 1),
         "all_at_once": options.all_at_once,

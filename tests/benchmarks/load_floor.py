@@ -64,7 +64,7 @@ def measure(stage: Stage, per_s: float, seconds: int) -> dict:
     most = _pgbench(stage, script, max(3, seconds // 3)) / max(3, seconds // 3)
     return {
         "votes_per_s": len(lines) / took,
-        "most_votes_per_s": most,
+        "max_votes_per_s": most,
         "acknowledged_ms": in_ms(latencies),
         "processor_ms_a_vote": {"PostgreSQL": 1000 * processor / len(lines)},
         "statements_a_vote": statements / len(lines),

@@ -39,10 +39,10 @@ _SENT = {"choice": "first", "elapsed_ms": "1400", "hidden_ms": "0", "layout": "b
 STUDIES: dict[str, dict[str, Any]] = {
     "plain": {},
     "study": {
-        "votes_each": 40,
+        "votes_per_person": 40,
         "quota": 30,
-        "most_minutes": 60,
-        "most_active_minutes": 50,
+        "max_minutes": 60,
+        "max_active_minutes": 50,
         "budget": 1000,
         "protocol": {"check_share": 0.02, "repeat_share": 0.02, "wait_minutes": 10},
     },

@@ -31,8 +31,8 @@ PROTOCOL = WHOLE | {
     "gold": [{"first": "A lamp.", "second": "A cave.", "answer": "second"}],
     "gold_share": 0.1,
 }
-LIMITS = {"votes_each": 9, "quota": 5, "budget": 100, "most_minutes": 60, "most_active_minutes": 30}
-LIMITS |= {"absent_minutes": 20, "most_a_minute": 30}
+LIMITS = {"votes_per_person": 9, "quota": 5, "budget": 100, "max_minutes": 60, "max_active_minutes": 30}
+LIMITS |= {"absent_minutes": 20, "max_votes_per_minute": 30}
 
 
 @pytest.fixture

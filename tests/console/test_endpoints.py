@@ -59,7 +59,7 @@ def test_an_endpoint_is_registered_tested_and_changed(signed_in, script, idle_ta
     endpoint = Endpoint.objects.get()
     assert (endpoint.name, endpoint.tested_at) == ("Mine", None)
     # Told before the button is pressed; the cost where both prices are known.
-    assert f"Test makes at most {probe.MOST_REQUESTS} short requests; most" in page(signed_in)
+    assert f"Test makes at most {probe.MAX_REQUESTS} short requests; most" in page(signed_in)
     Endpoint.objects.update(output_price=1.0)
     assert "short requests and costs at most 0." in page(signed_in)
     assert "Mine works" in press_test(signed_in, endpoint, idle_tasks)

@@ -106,7 +106,7 @@ def test_a_draft_names_its_scenarios_and_tells_minutes_where_people_need_less_th
     space, judge = {"kind": "texts", "scenarios": [0, 2]}, {"question": "Which?", "votes": 1}
     config = make_config(space=space, kernel={"kind": "suffix"}, judges=[judge], steps=10)
     draft = make_draft(researcher, file="", config=config)
-    set_study(draft, {"votes_each": 200})
+    set_study(draft, {"votes_per_person": 200})
     page = signed_in.get(draft.get_absolute_url()).content.decode()
     assert "1 person who gives 200 votes each" in page
     assert f"Scenarios: “{sampler.STORY_SCENARIOS[0].prompt}”, “{sampler.STORY_SCENARIOS[2].prompt}”" in page

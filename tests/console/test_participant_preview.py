@@ -22,7 +22,7 @@ STUDY = {
     "recruiter": "prolific",
     "consent": "# Consent\n\nDo you agree?",
     "codes": CODES_OF_ALL | {"completed": "C0MPLETE"},
-    "votes_each": 3,
+    "votes_per_person": 3,
     "protocol": WHOLE | {"practice": PRACTICE[:1], "check_share": 0.1},
 }
 

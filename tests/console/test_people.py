@@ -180,7 +180,7 @@ def test_a_part_is_ended_from_the_page_with_a_reason(owner, study):
 
 
 def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, researcher, tmp_path):
-    study = recruited_campaign(researcher, most_a_minute=3)
+    study = recruited_campaign(researcher, max_votes_per_minute=3)
     anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))
     for browser in (anna, ben):
         vote(browser, study, times=5)
@@ -194,11 +194,11 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
     assert numbers(owner, study, flagged="on") == [1]
     assert pair_of(anna, study)
     rows = table(export_to(study, tmp_path), "voters.csv")
-    assert [(row["most_a_minute"], row["fast_votes"]) for row in rows] == [("3", "2"), ("3", "0")]
+    assert [(row["max_votes_per_minute"], row["fast_votes"]) for row in rows] == [("3", "2"), ("3", "0")]
 
 
 def test_a_bonus_is_paid_also_after_the_end_and_must_be_an_amount(owner, researcher):
-    study = recruited_campaign(researcher, votes_each=1)
+    study = recruited_campaign(researcher, votes_per_person=1)
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     anna.get(f"{invitation_path(study)}vote/")
@@ -211,7 +211,7 @@ def test_a_bonus_is_paid_also_after_the_end_and_must_be_an_amount(owner, researc
     assert [each["bonus"] for each in payments_of(owner, study)] == [""]
 
 
-PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "codes.completed": "C1", "codes.nothing-left": "C2"}
+PROLIFIC = {"recruiter": "prolific", "votes_per_person": "40", "codes.completed": "C1", "codes.nothing-left": "C2"}
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def save(owner, campaign, **fields) -> str:
     ("fields", "message"),
     [
         ({"recruiter": "anybody", "consent": "Do you agree?"}, "Consent is stored with each person"),
-        ({"recruiter": "anybody", "most_active_minutes": "5"}, "This is noted of each person"),
+        ({"recruiter": "anybody", "max_active_minutes": "5"}, "This is noted of each person"),
         ({"recruiter": "link", "parameter": "a b"}, "Enter a name of letters"),
         ({"return_address": "javascript:alert(1)"}, "begins with https://"),
         ({"return_address": "https://x.example/?a={prolific}"}, "{prolific} is not known"),

@@ -34,7 +34,7 @@ from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, show
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.campaigns.record import export
 from prefmh_web.console.board import Board, Group
-from prefmh_web.console.plots import MOST_POINTS, traces
+from prefmh_web.console.plots import MAX_POINTS, traces
 from prefmh_web.console.results import paragraph, spreads_of, version
 from sampler import tables
 from sampler.diagnostics.chains import followed
@@ -387,22 +387,22 @@ def shown(plot):
 
 
 @pytest.mark.parametrize(
-    ("chains", "steps", "drawn", "told", "most_bytes"),
+    ("chains", "steps", "drawn", "told", "max_bytes"),
     [
         (200, 1001, 200, "One step in 72 is drawn", 30_000),
         (5000, 50, 1000, "1,000 lines, one a chain, chosen evenly from 5,000 chains;", 60_000),
     ],
 )
 def test_a_page_stays_small_however_many_chains_are_drawn_and_says_what_is_left_out(
-    chains, steps, drawn, told, most_bytes
+    chains, steps, drawn, told, max_bytes
 ):
     numbers = np.random.default_rng(3).normal(size=(chains, steps))
     plot = traces("words", list(enumerate(numbers)))
     lines = [points_of(f"M{path}") for mark in plot.marks for path in mark.path.split("M")[1:]]
     assert len(lines) == drawn
-    assert sum(map(len, lines)) <= MOST_POINTS
+    assert sum(map(len, lines)) <= MAX_POINTS
     assert told in plot.description
-    assert len(shown(plot)) < most_bytes
+    assert len(shown(plot)) < max_bytes
 
 
 def test_who_does_not_see_a_plot_is_told_what_it_shows_and_labels_are_escaped():

@@ -217,9 +217,9 @@ def test_nobody_else_can_use_it(signed_in, client, django_user_model):
 
 
 def test_only_a_few_are_kept_and_none_for_long(signed_in):
-    for number in range(catalogs.MOST_FILES + 2):
+    for number in range(catalogs.MAX_FILES + 2):
         page = refused(signed_in, **{"space.catalog.file": csv(f"{number}.csv")})
-    assert len(catalogs.all_names()) == catalogs.MOST_FILES
+    assert len(catalogs.all_names()) == catalogs.MAX_FILES
     for name in catalogs.all_names():
         long_ago = time.time() - catalogs.KEPT_FOR_S - 60
         os.utime(default_storage.path(name), (long_ago, long_ago))

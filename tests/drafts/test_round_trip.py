@@ -158,10 +158,10 @@ def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researche
     campaign = setup(researcher, name)
     assert "Run a pilot" in signed_in.get(campaign.get_absolute_url()).content.decode()
     address = reverse("console:run-pilot", args=[campaign.pk])
-    told = signed_in.post(address, {"people": 0, "votes_each": 5}, follow=True).content.decode()
+    told = signed_in.post(address, {"people": 0, "votes_per_person": 5}, follow=True).content.decode()
     assert "No pilot was made" in told
     assert Campaign.objects.count() == 1
-    answer = signed_in.post(address, {"people": 4, "votes_each": 12})
+    answer = signed_in.post(address, {"people": 4, "votes_per_person": 12})
     wait_until_idle()
     found = Campaign.objects.get(name=f"Pilot of {campaign.name}")
     assert answer.url == found.get_absolute_url()
@@ -171,7 +171,7 @@ def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researche
     same = {"name", "study", "seed"}
     assert after.model_dump(exclude=same) == before.model_dump(exclude=same)
     recruitment = found.config.study
-    assert (recruitment.quota, recruitment.votes_each, recruitment.budget) == (4, 12, None)
+    assert (recruitment.quota, recruitment.votes_per_person, recruitment.budget) == (4, 12, None)
     started_now(found)
     campaign.refresh_from_db()
     assert campaign.is_draft

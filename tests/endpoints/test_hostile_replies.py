@@ -246,7 +246,7 @@ def test_a_text_that_no_database_takes_is_written_without_it(scripted, script: S
 
 # A request is given up after TIMEOUT_S; one that is still under way after PATIENCE_S has no end.
 TIMEOUT_S, PATIENCE_S = 0.8, 20.0
-MOST_MEMORY = 64 * 2**20
+MAX_MEMORY = 64 * 2**20
 
 
 def asked(script: Script, timeout_s: float = TIMEOUT_S) -> EndpointError | str | None:
@@ -329,7 +329,7 @@ def test_a_few_bytes_do_not_unpack_to_gigabytes(local_allowed, script: Script, n
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < MOST_MEMORY, f"the reply took {peak / 2**20:.0f} MiB of memory"
+    assert peak < MAX_MEMORY, f"the reply took {peak / 2**20:.0f} MiB of memory"
     assert type(error) is kind
 
 

@@ -68,7 +68,7 @@ def test_replies_that_are_asked_again_leave_the_distribution_alone(scripted: End
     # Beyond four standard deviations once in 16,000 runs.
     assert abs(z_score(sum(v.value for v in votes.given), len(votes.given), expected)) < 4
     again = sum(v.asks - 1 for v in votes.given)
-    assert scripted.totals.unreadable == again + judge_calls.MOST_ASKS * (wanted - len(votes.given)) > 0
+    assert scripted.totals.unreadable == again + judge_calls.MAX_ASKS * (wanted - len(votes.given)) > 0
 
 
 class TestWhatIsAsked:
@@ -175,13 +175,13 @@ class TestFaults:
 
     @pytest.mark.parametrize("fault", UNPARSABLE)
     def test_what_is_no_label_is_asked_again_a_few_times_and_never_guessed(self, scripted, script, fault) -> None:
-        script.faults.extend([fault] * judge_calls.MOST_ASKS)
+        script.faults.extend([fault] * judge_calls.MAX_ASKS)
         votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.given == ()
         assert type(votes.failure) is Unparsable
         assert isinstance(votes.failure, NeedsAttention)
-        assert len({body["seed"] for body in script.requests}) == judge_calls.MOST_ASKS
-        assert scripted.totals.unreadable == judge_calls.MOST_ASKS
+        assert len({body["seed"] for body in script.requests}) == judge_calls.MAX_ASKS
+        assert scripted.totals.unreadable == judge_calls.MAX_ASKS
         # A vote counts the replies it took.
         script.faults.extend([fault, says(" b. ")])
         votes = by_sampling(scripted, pair(), [True], rng())
@@ -190,7 +190,7 @@ class TestFaults:
 
     def test_votes_cast_beside_a_fault_are_kept_with_their_places(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
-        script.faults.extend([says("A"), *[says("neither")] * judge_calls.MOST_ASKS, says("B")])
+        script.faults.extend([says("A"), *[says("neither")] * judge_calls.MAX_ASKS, says("B")])
         votes = by_sampling(scripted, pair(), [True, True, True], rng())
         assert [(vote.index, vote.value) for vote in votes.given] == [(0, True), (2, False)]
         assert isinstance(votes.failure, Unparsable)

@@ -201,7 +201,7 @@ class TestMinute:
     def test_what_would_pass_the_limit_is_not_sent_and_is_no_failure_of_the_servers(
         self, scripted, script: Script, impatient
     ):
-        scripted.requests_a_minute = 5
+        scripted.requests_per_minute = 5
         votes = ask(scripted, 8)
         assert len(votes.given) == len(script.requests) == 5
         assert isinstance(votes.failure, MinuteFull)
@@ -214,27 +214,27 @@ class TestMinute:
 
     def test_a_request_waits_until_the_minute_has_passed(self, scripted, monkeypatch):
         monkeypatch.setattr(limits, "COUNTS_FOR_S", 1)
-        scripted.requests_a_minute = 2
+        scripted.requests_per_minute = 2
         votes = ask(scripted, 5)
         assert (len(votes.given), votes.failure) == (5, None)
 
     def test_tokens_are_those_that_the_server_counted(self, scripted, script: Script, impatient):
-        scripted.tokens_a_minute = 100_000
+        scripted.tokens_per_minute = 100_000
         ask(scripted, 4)
         guess = Dialect.VLLM.server.estimate(Question("tiny", PAIR.messages(True), LABEL_TOKENS))
         assert guess > TOKENS_IN + TOKENS_OUT
-        scripted.tokens_a_minute = 4 * (TOKENS_IN + TOKENS_OUT) + guess
+        scripted.tokens_per_minute = 4 * (TOKENS_IN + TOKENS_OUT) + guess
         assert ask(scripted).failure is None
         assert isinstance(ask(scripted).failure, MinuteFull)
         assert len(script.requests) == 5
 
     def test_what_a_process_that_has_ended_may_have_sent_counts(self, scripted, script: Script, impatient):
-        scripted.requests_a_minute = 5
+        scripted.requests_per_minute = 5
         request_limits_of(scripted).count_as_spent(3)
         assert len(ask(scripted, 5).given) == 2
 
     def test_a_turn_is_not_begun_where_the_minute_has_no_room_for_it(self, scripted):
-        scripted.requests_a_minute = 5
+        scripted.requests_per_minute = 5
         request_limits = request_limits_of(scripted)
         assert request_limits.has_minute(5, unsent=0)
         assert not request_limits.has_minute(3, unsent=3)

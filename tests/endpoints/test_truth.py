@@ -9,7 +9,7 @@ from prefmh_web.endpoints import probe, truth
 from prefmh_web.endpoints.errors import RateLimited
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from prefmh_web.endpoints.servers import Dialect
-from prefmh_web.endpoints.truth import MOST_REQUESTS, rare_label
+from prefmh_web.endpoints.truth import MAX_REQUESTS, rare_label
 from tests.support.models import Script, chat_reply, logged, status
 
 OBEYED, REFUSED, IGNORED, UNTOLD = "obeyed", "refused", "ignored", "cannot be told"
@@ -137,7 +137,7 @@ class TestPairs:
     def test_another_distribution_is_found(self, scripted, script, voter, told):
         seen = found(scripted, script, voter, truth.truth)
         assert (seen.effect, told in seen.evidence) == (IGNORED, True), seen
-        assert len(script.requests) <= truth.MOST_TRUE
+        assert len(script.requests) <= truth.MAX_TRUTH
 
     @pytest.mark.parametrize(
         ("voter", "requests"), [(Voter(logits=(9.0, 0.0, 0.0, 0.0)), 32), (Voter(tells=False), 8)], ids=["sure", "mute"]
@@ -158,7 +158,7 @@ class TestWithoutLogProbabilities:
     def test_a_rare_label_that_never_comes_when_it_is_cooler_was_taken_away(self, scripted, script):
         seen = found(scripted, script, Voter(logits=(1.0, 0.0, 0.0, 0.0), tells=False, top_p=0.7))
         assert (seen.effect, "and never in" in seen.evidence) == (IGNORED, True), seen
-        assert len(script.requests) < MOST_REQUESTS
+        assert len(script.requests) < MAX_REQUESTS
 
     @pytest.mark.parametrize("logits", [(1.0, 0.0, 0.0, 0.0), (9.0, 0.0, 0.0, 0.0)])
     def test_otherwise_it_cannot_be_told(self, scripted, script, logits):
@@ -201,7 +201,7 @@ class TestWholeTest:
         endpoint = after_test(scripted, script, Voter())
         assert (endpoint.samples_plainly, truth.was_tested(endpoint)) == (True, True)
         assert truth.plainness(endpoint) == (True, endpoint.sampling_words)
-        assert len(script.requests) < endpoint.profile["requests"] <= told.requests == probe.MOST_REQUESTS
+        assert len(script.requests) < endpoint.profile["requests"] <= told.requests == probe.MAX_REQUESTS
         assert 0 < endpoint.totals.cost <= told.cost < 2
         scripted.input_price = None
         assert probe.most(scripted).cost is None

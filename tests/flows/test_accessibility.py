@@ -85,7 +85,7 @@ def test_pages_are_accessible(open_page, researcher):
     check(panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/")
     check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")
     money = {"budget": 450, "quota": 40, "full_pay": "1.50", "currency": "£"}
-    study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1, **money)
+    study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_per_person=1, **money)
     check(f"{study.get_absolute_url()}participants/", f"{study.get_absolute_url()}people/")
     check(f"{invitation_path(study)}?PROLIFIC_PID=anna", f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
     page.get_by_role("button", name="I do not agree").click()
@@ -97,7 +97,7 @@ def test_pages_are_accessible(open_page, researcher):
     page.get_by_text("Your part is complete").wait_for()
     check(f"{invitation_path(study)}vote/")
     guided = recruited_campaign(
-        researcher, name="With stages", protocol=WHOLE | {"practice": PAIRS[:1]}, votes_each=1, codes=CODES_OF_ALL
+        researcher, name="With stages", protocol=WHOLE | {"practice": PAIRS[:1]}, votes_per_person=1, codes=CODES_OF_ALL
     )
     check(f"{guided.get_absolute_url()}protocol/", f"{study.get_absolute_url()}people/")
     number = Voter.objects.filter(campaign=study).count()
@@ -145,7 +145,7 @@ def test_pages_are_accessible(open_page, researcher):
     assert not broken
 
 
-MOST_STOPS = 400
+MAX_STOPS = 400
 
 
 @pytest.fixture(params=["running", "finished"])
@@ -184,6 +184,6 @@ def walk_by_keyboard(page) -> None:
     stops = 0
     while keyboard.tab() is not None:
         stops += 1
-        assert stops < MOST_STOPS, "the focus never leaves the page"
+        assert stops < MAX_STOPS, "the focus never leaves the page"
     assert stops > len(TABS)
     assert keyboard.lost == []

@@ -113,7 +113,7 @@ def study(django_db_reset_sequences, researcher):
     """
 
     def make(most: int | None) -> Campaign:
-        limits = {"most_minutes": 60, "quota": 1000, "budget": most}
+        limits = {"max_minutes": 60, "quota": 1000, "budget": most}
         return recruited_campaign(researcher, file=TEXTS, config=CONFIG, protocol=PROTOCOL, codes=CODES, **limits)
 
     return make

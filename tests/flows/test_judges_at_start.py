@@ -123,7 +123,7 @@ class TestOwnPairs:
                 made = draft(researcher, by_model(votes, temperature=1.0), chains=2, steps=2)
                 Campaign.objects.filter(pk=made.pk).update(**caps)
                 shown = signed_in.get(made.get_absolute_url()).content.decode()
-                assert f"at most {truth.MOST_TRUE} requests, which cost at most" in shown
+                assert f"at most {truth.MAX_TRUTH} requests, which cost at most" in shown
                 page = press_start(signed_in, made, idle_tasks)
             return made, page
 
@@ -136,7 +136,7 @@ class TestOwnPairs:
         judge = campaign.judges.get()
         assert ("distribution" in judge.frozen, judge.frozen["profile"]["samples_plainly"]) == (False, True)
         assert {row["field"]: row["effect"] for row in judge.frozen["negotiated"]["fields"]}["truth"] == "obeyed"
-        assert 200 < campaign.model_usage.get().requests < truth.MOST_TRUE + 20
+        assert 200 < campaign.model_usage.get().requests < truth.MAX_TRUTH + 20
 
     @pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
     def test_one_that_tells_another_distribution_does_not(self, start, votes):

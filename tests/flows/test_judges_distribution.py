@@ -30,9 +30,9 @@ TWO = f"text\n{FIRST}\n{SECOND}\n"
 SCORES, BIAS = {FIRST: 0.0, SECOND: 0.8}, 0.2
 HONEST, TRUNCATES = KnownJudge(SCORES, BIAS), Truncating(SCORES, BIAS)
 # Votes under each order that a study has at least: of the rarer vote, five or more are expected.
-LEAST_VOTES = 25
+MIN_VOTES = 25
 # Under the distribution, one of fifty tests falls under this with chance 5e-5.
-LEAST_P_VALUE = 1e-6
+MIN_P_VALUE = 1e-6
 SAMPLED = list(Dialect)
 # Those that tell log-probabilities.
 DRAWN = [dialect for dialect in Dialect if dialect.server.has_log_probabilities]
@@ -70,7 +70,7 @@ def p_value(votes: list[Vote], chances: Chances) -> float:
     statistic = 0.0
     for text, chance in chances.items():
         chosen = [chose_first(vote) for vote in votes if shown_first(vote) == text]
-        assert len(chosen) >= LEAST_VOTES
+        assert len(chosen) >= MIN_VOTES
         statistic += (sum(chosen) - len(chosen) * chance) ** 2 / (len(chosen) * chance * (1 - chance))
     return float(stats.chi2.sf(statistic, len(chances)))
 
@@ -99,7 +99,7 @@ def test_votes_have_the_distribution_of_the_model(signed_in, researcher, idle_ta
     with scripted_server(Speaking(HONEST, dialect)) as script:
         logged = votes_of(signed_in, judged(researcher, dialect, script.url, votes), idle_tasks, tmp_path)
     chances = chances_of(HONEST, temperature_of(dialect))
-    assert p_value(logged, chances) > LEAST_P_VALUE
+    assert p_value(logged, chances) > MIN_P_VALUE
     for vote in logged:
         if votes == "sampled":
             assert vote.preference is None
@@ -112,7 +112,7 @@ def test_a_server_that_truncates_fails_the_same_test(signed_in, researcher, idle
     # Since its test was made. What differs between the kinds of servers is how they are asked, not this.
     with scripted_server(Speaking(TRUNCATES, Dialect.VLLM)) as script:
         logged = votes_of(signed_in, judged(researcher, Dialect.VLLM, script.url, votes), idle_tasks, tmp_path)
-    assert p_value(logged, chances_of(HONEST, temperature_of(Dialect.VLLM))) < LEAST_P_VALUE
+    assert p_value(logged, chances_of(HONEST, temperature_of(Dialect.VLLM))) < MIN_P_VALUE
 
 
 def test_a_server_that_truncates_what_it_tells_casts_no_vote_of_unknown_distribution(signed_in, researcher, idle_tasks):
@@ -186,7 +186,7 @@ def test_votes_of_a_real_server_have_the_distribution_of_its_model(
         campaign = judged(researcher, Dialect.LLAMA_CPP, script.url, "sampled")
         logged = votes_of(signed_in, campaign, idle_tasks, tmp_path)
     chances = between.chances(messages_like(between.votes[0]), temperature_of(Dialect.LLAMA_CPP))
-    assert (p_value(logged, chances) > LEAST_P_VALUE) == has_the_distribution
+    assert (p_value(logged, chances) > MIN_P_VALUE) == has_the_distribution
 
 
 def messages_like(body: dict[str, Any]) -> Callable[[str, str], list[dict[str, Any]]]:
@@ -214,7 +214,7 @@ def test_votes_drawn_from_what_a_real_server_tells_have_the_distribution_of_its_
         logged = votes_of(signed_in, campaign, idle_tasks, tmp_path)
         asked = next(body for body in script.requests if body.get("logprobs") and FIRST in str(body))
     chances = between.chances(messages_like(asked), temperature_of(Dialect.LLAMA_CPP))
-    assert p_value(logged, chances) > LEAST_P_VALUE
+    assert p_value(logged, chances) > MIN_P_VALUE
     for vote in logged:
         # What a real server computes depends a little on what it computes beside.
         assert drawn_from(vote) == pytest.approx(chances[shown_first(vote)], abs=1e-3)

@@ -42,7 +42,7 @@ FAULTS = {
     "refuses": {"kind": "limit", "lasts_s": 10},
 }
 # Replies that count for nothing, as a share of the votes.
-MOST_WASTE = 0.02
+MAX_WASTE = 0.02
 # Every preference between .2 and .8.
 SCORES = {line: (index - 5.5) / 8 for index, line in enumerate(LINES)}
 
@@ -125,7 +125,7 @@ def finish(site: Installation, campaign: int, seconds: float = 150) -> int:
 
 def assert_little_was_wasted(models: FaultyModels, name: str, counted: int, lost: int = 0) -> None:
     """Of all replies that came to their end, no more than a few did not become a vote that counted, nor were lost."""
-    assert models.count(name, "answered") <= counted * (1 + MOST_WASTE) + lost
+    assert models.count(name, "answered") <= counted * (1 + MAX_WASTE) + lost
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -19,7 +19,7 @@ from tests.support.people import CODES_OF_ALL, WHOLE, prolific, recruited_campai
 
 pytestmark = pytest.mark.browser
 CONFIG = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=4, steps=30)
-VOTES_EACH, MOST_TABS = 12, 25
+VOTES_PER_PERSON, MAX_TABS = 12, 25
 _A_LOOK_MS = 400
 # What has the focus: its place on the page, and how it is marked; nothing if that is the page itself.
 _FOCUSED = """() => {
@@ -64,7 +64,7 @@ class Keyboard:
     def tab_to(self, words: str, name: str | None = None) -> None:
         """Press Tab until the focus is on something of these words."""
         seen = []
-        for _ in range(MOST_TABS):
+        for _ in range(MAX_TABS):
             found = self.tab()
             seen.append(found and found["words"][:40])
             if found and re.search(words, found["words"]) and name in (None, found["name"]):
@@ -82,7 +82,9 @@ class Keyboard:
 def keyboard(open_page, researcher):
     protocol = WHOLE | {"practice": PAIRS[:1], "check_share": 0.5, "checks_may_fail": 1}
     options = {"protocol": protocol, "codes": CODES_OF_ALL | {"completed": "C0MPLETE"}, "return_address": ""}
-    study = recruited_campaign(researcher, votes_each=VOTES_EACH, consent="Do you agree?", config=CONFIG, **options)
+    study = recruited_campaign(
+        researcher, votes_per_person=VOTES_PER_PERSON, consent="Do you agree?", config=CONFIG, **options
+    )
     return Keyboard(open_page(f"{invitation_path(study)}?{urlencode(prolific('anna'))}"))
 
 

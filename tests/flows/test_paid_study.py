@@ -33,7 +33,7 @@ from tests.support.installations import (
 from tests.support.people import CODES_OF_ALL, prolific
 
 pytestmark = pytest.mark.browser
-VOTES_EACH, AT_ONCE, PLACES = 3, 5, 6
+VOTES_PER_PERSON, AT_ONCE, PLACES = 3, 5, 6
 FATES = {
     "completed": 3,
     "not-understood": 1,
@@ -289,7 +289,7 @@ def assert_times_fit(person: Person, row: dict[str, str]) -> None:
 
 def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, proxy):
     config = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 20, "steps": 20}
-    recruitment = {"votes_each": VOTES_EACH, "quota": PLACES, "most_minutes": 60, "codes": CODES}
+    recruitment = {"votes_per_person": VOTES_PER_PERSON, "quota": PLACES, "max_minutes": 60, "codes": CODES}
     study, path = installation.call("study", config, recruitment)
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
     people = [Person(f"zzwho-{number:03d}", fate) for number, fate in enumerate(fates)]

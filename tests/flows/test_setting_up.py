@@ -16,10 +16,10 @@ from tests.support.installations import press_and_wait
 from tests.support.people import prolific
 
 pytestmark = pytest.mark.browser
-MOST_SCREENS, MOST_FIELDS = 4, 20
-VOTES_EACH, CODE = 3, "C0MPLETE"
+MAX_SCREENS, MAX_FIELDS = 4, 20
+VOTES_PER_PERSON, CODE = 3, "C0MPLETE"
 # An attention check says what to choose; a fail would end the part.
-MOST_ANSWERS = 20
+MAX_ANSWERS = 20
 
 
 class Desk:
@@ -61,7 +61,7 @@ def set_up(desk: Desk, file) -> None:
 
     desk.arrives("Participants")
     desk.touches("[name=recruiter]").select_option("prolific")
-    desk.fill("votes_each", str(VOTES_EACH))
+    desk.fill("votes_per_person", str(VOTES_PER_PERSON))
     desk.goes_on("Begin with a text of consent to fill in")
     consent = desk.touches("[name=consent]")
     expect(consent).to_have_value(re.compile("Taking part in this study"))
@@ -107,7 +107,7 @@ def take_part(page: Page, campaign: Campaign) -> None:
         page.get_by_text("That is right.").wait_for()
         page.get_by_role("button", name="Next pair" if number == 1 else "Continue").click()
     page.locator("#question").wait_for()
-    for _ in range(MOST_ANSWERS):
+    for _ in range(MAX_ANSWERS):
         if not page.locator("input[name=lease]").count():
             break
         answer(page)
@@ -122,8 +122,8 @@ def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(open_pag
     file.write_text(TEXTS)
     desk = Desk(open_page(sign_in_path(researcher)))
     set_up(desk, file)
-    assert len(desk.screens) <= MOST_SCREENS, desk.screens
-    assert len(desk.fields) <= MOST_FIELDS, desk.fields
+    assert len(desk.screens) <= MAX_SCREENS, desk.screens
+    assert len(desk.fields) <= MAX_FIELDS, desk.fields
     # The negative control: each screen and field was counted.
     assert (len(desk.screens), len(desk.fields)) == (4, 16)
 
@@ -133,4 +133,4 @@ def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(open_pag
     assert eventually(lambda: Campaign.objects.get().is_running)
     take_part(open_page(), campaign)
     assert Participation.objects.get().outcome == "completed"
-    assert Vote.objects.count() == VOTES_EACH
+    assert Vote.objects.count() == VOTES_PER_PERSON

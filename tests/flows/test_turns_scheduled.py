@@ -280,7 +280,7 @@ def test_an_answer_survives_a_database_that_is_away_for_a_moment(asker, make, sl
 
 def test_where_a_minute_is_limited_no_turn_is_claimed_that_it_has_no_room_for(quiet, make, slow, eventually):
     campaign = make(chains=12, steps=2)
-    Endpoint.objects.update(requests_a_minute=5)
+    Endpoint.objects.update(requests_per_minute=5)
     asker = Asker()
     try:
         for wanted in wanted_of(campaign):
@@ -295,7 +295,7 @@ def test_where_a_minute_is_limited_no_turn_is_claimed_that_it_has_no_room_for(qu
 
 def test_after_a_start_what_others_have_reserved_counts_as_sent_in_this_minute(quiet, make, slow, eventually):
     campaign = make(chains=12, steps=2)
-    Endpoint.objects.update(requests_a_minute=6)
+    Endpoint.objects.update(requests_per_minute=6)
     wanted = wanted_of(campaign)
     # By a process that was killed.
     held = sum(len(taken.asking.slots) for taken in turns.work([], wanted[:2], uuid.uuid4()))

@@ -23,7 +23,7 @@ VOTERS = 8
 SCORES = np.linspace(-1.2, 1.2, 12)
 # Eight sockets are not answered in a fixed order, so votes differ from run to run: a right chain falls to this or below
 # in at most one run of ten thousand, as the p-value is a rank among simulated runs.
-LEAST_P_VALUE = 1e-4
+MIN_P_VALUE = 1e-4
 SIMULATED = 20_000
 
 
@@ -72,11 +72,11 @@ def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site
         np.testing.assert_allclose(goal @ distribution, goal, rtol=1e-9)
     null = simulated_visits(np.random.default_rng(6), np.exp(catalog.log_p0), distributions)
     for part, visits in enumerate(visits_of(campaign)):
-        assert rank_p_value(visits, null[:, part]) > LEAST_P_VALUE
+        assert rank_p_value(visits, null[:, part]) > MIN_P_VALUE
     for length in walks:
         wrong = visits_without_ratio(campaign, catalog, length)
         for part, visits in enumerate(wrong):
-            assert rank_p_value(visits, null[:, part]) <= LEAST_P_VALUE
+            assert rank_p_value(visits, null[:, part]) <= MIN_P_VALUE
 
 
 def chain_of(catalog: sampler.Catalog, length: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts import Writing, WrittenTexts
 from tests.gpu.small_models import END, TopP, WithoutMask, WithoutPositions, gpt2, llama, tokenizer_of
 from tests.sampler.kernels.test_suffix import CUTS, FreeOfLength
-from tests.support.sampling import LEAST_P_VALUE, check_rows, matrix_of
+from tests.support.sampling import MIN_P_VALUE, check_rows, matrix_of
 
 LETTERS = ("a", "b")
 VOCABULARY = 1 + len(LETTERS)
@@ -198,12 +198,12 @@ def frequencies_p_value(name, module, device, count=5000):
 
 @pytest.mark.parametrize("name", MAKES)
 def test_proposals_come_as_often_as_the_model_says(name, device):
-    assert frequencies_p_value(name, network(name, torch.float32), device) > LEAST_P_VALUE
+    assert frequencies_p_value(name, network(name, torch.float32), device) > MIN_P_VALUE
 
 
 @pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask, TopP])
 def test_proposals_of_wrong_models_do_not(wrong, device):
-    assert frequencies_p_value("gpt2", wrong(network("gpt2", torch.float32)), device) < LEAST_P_VALUE
+    assert frequencies_p_value("gpt2", wrong(network("gpt2", torch.float32)), device) < MIN_P_VALUE
 
 
 @pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask])

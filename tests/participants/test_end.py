@@ -58,7 +58,7 @@ def finish(campaign) -> None:
 
 def test_a_pair_on_the_screen_may_still_be_answered(researcher):
     """The vote on a second device reaches the number while the first shows a pair, which nobody takes away."""
-    study = recruited_campaign(researcher, votes_each=1)
+    study = recruited_campaign(researcher, votes_per_person=1)
     browser = arrive(study, prolific("anna"))
     pair = pair_of(browser, study)
     # As if a vote on another device had reached the number meanwhile.
@@ -71,20 +71,20 @@ def test_a_pair_on_the_screen_may_still_be_answered(researcher):
 
 def test_a_page_as_old_as_its_socket_gets_no_pair_beyond_the_number(researcher):
     """The last votes were given on another device, between the look at the votes and the lease."""
-    study = recruited_campaign(researcher, votes_each=2)
+    study = recruited_campaign(researcher, votes_per_person=2)
     browser = arrive(study, prolific("anna"))
     # What a second page read when it was opened.
     old, page = (locks.person(Voter.objects.get().pk) for _ in range(2))
     vote(browser, study, times=2)
     assert screen_after(response_in({"choice": "continue"}), page).status == "done"
-    assert leases.take(old, most_votes=2) is None
+    assert leases.take(old, votes_per_person=2) is None
     assert not Lease.objects.filter(ended_at=None).exists()
     # The negative control: without the number there is a pair.
     assert leases.take(old) is not None
 
 
 def test_outcome_and_code_are_settled_once(researcher):
-    study = recruited_campaign(researcher, votes_each=1)
+    study = recruited_campaign(researcher, votes_per_person=1)
     browser = arrive(study, prolific("anna"))
     vote(browser, study)
     page_of(browser, study, "vote/")
@@ -100,9 +100,9 @@ def test_outcome_and_code_are_settled_once(researcher):
     assert "OTHER" in page_of(other, study, "vote/")
 
 
-@pytest.mark.parametrize(("votes_each", "outcome"), [(10, "nothing-left"), (None, "completed")])
-def test_when_the_campaign_is_finished_the_part_of_everybody_ends(researcher, votes_each, outcome):
-    study = recruited_campaign(researcher, votes_each=votes_each, config=make_config(**FEW))
+@pytest.mark.parametrize(("votes_per_person", "outcome"), [(10, "nothing-left"), (None, "completed")])
+def test_when_the_campaign_is_finished_the_part_of_everybody_ends(researcher, votes_per_person, outcome):
+    study = recruited_campaign(researcher, votes_per_person=votes_per_person, config=make_config(**FEW))
     browser = arrive(study, prolific("anna"))
     vote(browser, study, times=2)
     study.refresh_from_db()
@@ -112,7 +112,7 @@ def test_when_the_campaign_is_finished_the_part_of_everybody_ends(researcher, vo
 
 
 def test_parts_of_people_who_have_gone_are_settled_by_the_sweep(researcher):
-    study = recruited_campaign(researcher, votes_each=1)
+    study = recruited_campaign(researcher, votes_per_person=1)
     gone, going_on = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     removed = arrive(study, prolific("cleo"))
     arrive(study, prolific("dora"))
@@ -144,7 +144,7 @@ def test_nobody_is_paid_for_nothing(researcher):
 
 
 def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
-    study = recruited_campaign(researcher, votes_each=1, codes={})
+    study = recruited_campaign(researcher, votes_per_person=1, codes={})
     browser = arrive(study, prolific("anna"))
     vote(browser, study)
     settle_parts()
@@ -157,7 +157,7 @@ def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
 
 
 def test_without_a_platform_everybody_sees_the_same_code(researcher):
-    study = recruited_campaign(researcher, "anybody", votes_each=1, return_address="")
+    study = recruited_campaign(researcher, "anybody", votes_per_person=1, return_address="")
     browser = Client()
     browser.post(invitation_path(study))
     vote(browser, study)
@@ -168,7 +168,7 @@ def test_without_a_platform_everybody_sees_the_same_code(researcher):
 
 
 def test_payments_tell_the_owner_who_gave_what(researcher):
-    study = recruited_campaign(researcher, votes_each=2)
+    study = recruited_campaign(researcher, votes_per_person=2)
     anna, ben = arrive(study, prolific("anna")), arrive(study, prolific("=ben()"))
     vote(anna, study, times=2)
     vote(ben, study)
@@ -195,7 +195,7 @@ def test_payments_tell_the_owner_who_gave_what(researcher):
 
 
 def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):
-    study, other = (recruited_campaign(researcher, votes_each=1) for _ in range(2))
+    study, other = (recruited_campaign(researcher, votes_per_person=1) for _ in range(2))
     vote(arrive(study, prolific("anna")), study)
     arrive(study, prolific("ben"))
     arrive(other, prolific("ben"))
@@ -413,7 +413,7 @@ def test_the_researcher_says_whether_they_are_paid(researcher, is_paid, paid, co
 
 
 def test_a_part_that_had_ended_keeps_its_outcome_code_and_pay(researcher):
-    study = study_of(researcher, votes_each=1)
+    study = study_of(researcher, votes_per_person=1)
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     # Settled by nobody yet: the page was closed before it came.

@@ -159,7 +159,7 @@ def test_a_vote_or_a_report_in_the_same_moment_leaves_nothing_behind(researcher)
 
 
 def test_it_waits_until_they_are_paid_and_the_sweep_does_it_then(researcher):
-    study, anna = study_of(researcher, votes_each=1, protocol={}), values_of("anna")
+    study, anna = study_of(researcher, votes_per_person=1, protocol={}), values_of("anna")
     browser = Client()
     browser.get(invitation_path(study), prolific(anna["id"]))
     browser.post(invitation_path(study), {"consent": "agree", "version": version_now()})

@@ -86,7 +86,7 @@ def test_who_finds_no_place_is_told_so_before_all_else_and_nothing_is_stored(res
 
 
 def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(researcher):
-    study = recruited_campaign(researcher, quota=2, votes_each=1, pay={"withdrawn": "nothing"})
+    study = recruited_campaign(researcher, quota=2, votes_per_person=1, pay={"withdrawn": "nothing"})
     first, second = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     vote(first, study)
     page_of(first, study, "vote/")
@@ -99,7 +99,7 @@ def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(resea
 
 
 def test_the_page_says_how_many_places_are_taken_and_where_a_closed_link_is_made_anew(researcher):
-    study = recruited_campaign(researcher, quota=2, votes_each=1)
+    study = recruited_campaign(researcher, quota=2, votes_per_person=1)
     assert pair_of(arrive(study, prolific("anna")), study)
     study.invitations.update(revoked_at=timezone.now())
     page = browser_of(researcher).get(reverse("console:participants", args=[study.pk])).content.decode()
@@ -206,7 +206,7 @@ def test_an_open_page_is_no_absence_and_a_connection_that_is_lost_for_a_moment_c
 
 
 def test_the_part_ends_before_the_time_of_the_platform_and_the_open_pair_may_be_answered(researcher):
-    study = recruited_campaign(researcher, most_minutes=20, codes=CODES_OF_ALL)
+    study = recruited_campaign(researcher, max_minutes=20, codes=CODES_OF_ALL)
     browser = arrive(study, prolific("anna"))
     vote(browser, study)
     key = pair_of(browser, study)
@@ -222,7 +222,7 @@ def test_the_part_ends_before_the_time_of_the_platform_and_the_open_pair_may_be_
 
 
 def test_time_runs_out_for_those_who_have_gone_too_and_nothing_is_paid_for_nothing(researcher):
-    study = recruited_campaign(researcher, most_minutes=20, protocol=GROUPS)
+    study = recruited_campaign(researcher, max_minutes=20, protocol=GROUPS)
     arrive(study, prolific("anna"))
     browser = arrive(study, prolific("ben"))
     page_of(browser, study)
@@ -249,7 +249,7 @@ def test_who_gave_nothing_and_finds_the_place_taken_is_not_paid(researcher):
 
 @pytest.fixture
 def study(researcher):
-    return recruited_campaign(researcher, most_active_minutes=3, codes=CODES_OF_ALL)
+    return recruited_campaign(researcher, max_active_minutes=3, codes=CODES_OF_ALL)
 
 
 def as_if_they_had_taken(minutes: int) -> None:
@@ -257,7 +257,9 @@ def as_if_they_had_taken(minutes: int) -> None:
     Lease.objects.exclude(ended_at=None).update(issued_at=F("ended_at") - timedelta(minutes=minutes))
 
 
-@pytest.mark.parametrize(("limit", "said"), [("votes_each", "of 1 vote<"), ("most_active_minutes", "of 1 minute<")])
+@pytest.mark.parametrize(
+    ("limit", "said"), [("votes_per_person", "of 1 vote<"), ("max_active_minutes", "of 1 minute<")]
+)
 def test_a_part_of_one_vote_or_minute_is_told_as_one(limit, said, researcher):
     study = recruited_campaign(researcher, codes=CODES_OF_ALL, **{limit: 1})
     assert f"You: <strong>0</strong> {said}" in page_of(arrive(study, prolific("anna")), study, "vote/")
@@ -370,9 +372,13 @@ PRACTISED = {"answer": "first", "if_wrong": "No.", "second": "CC"}
             {"budget": 49, "protocol": {"check_share": 0.1}},
             r"3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials",
         ),
-        (make_config(), {"quota": 1, "votes_each": 20}, "needs votes of 2 different people, and there are 1 places"),
+        (
+            make_config(),
+            {"quota": 1, "votes_per_person": 20},
+            "needs votes of 2 different people, and there are 1 places",
+        ),
         (PANEL, {"codes": {"completed": "C"}}, "cannot send its people"),
-        (PANEL, {"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
+        (PANEL, {"recruiter": "anybody", "votes_per_person": 5}, "Remove the limit"),
         # The setup has changed since: pairs that it cannot show.
         (OF_MOLECULES, {"protocol": {"practice": [PRACTISED | {"first": "no molecule"}]}}, "is no molecule"),
         (OF_MOLECULES, {"protocol": {"practice": [PRACTISED | {"first": "C", "question": 3}]}}, "at most 2: people"),
@@ -392,7 +398,7 @@ def test_what_cannot_be_is_refused_at_the_start_and_nothing_starts(researcher, c
 def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_what_a_vote_costs(researcher):
     """12 places of 20 votes are 240; 150 steps need 450 at most, and 450 times the mean share of votes as expected."""
     draft = make_draft(researcher)
-    fields = {"recruiter": "prolific", "quota": 12, "votes_each": 20, "full_pay": 5, "currency": "£"}
+    fields = {"recruiter": "prolific", "quota": 12, "votes_per_person": 20, "full_pay": 5, "currency": "£"}
     set_study(draft, fields, ())
     expected = math.ceil(150 * sampler.step_votes([2, 1]))
     assert 240 < expected < 450
@@ -408,7 +414,7 @@ def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_wh
 
 def test_once_all_places_are_taken_the_overview_says_what_is_still_needed(researcher):
     config = make_config(judges=ONE_JUDGE, chains=2, steps=10)
-    study = recruited_campaign(researcher, config=config, quota=2, votes_each=3)
+    study = recruited_campaign(researcher, config=config, quota=2, votes_per_person=3)
     anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))
     for browser in (anna, ben):
         vote(browser, study, times=3)

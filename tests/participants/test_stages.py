@@ -36,7 +36,7 @@ UNDERSTOOD = {"stage": "comprehension", "answer-check_0": "both", "answer-try": 
 
 @pytest.fixture
 def study(researcher):
-    return recruited_campaign(researcher, votes_each=2, protocol=WHOLE, codes=CODES_OF_ALL)
+    return recruited_campaign(researcher, votes_per_person=2, protocol=WHOLE, codes=CODES_OF_ALL)
 
 
 def test_every_stage_is_passed_in_turn_up_to_the_code(study):
@@ -255,7 +255,7 @@ def opened(researcher):
         "protocol": WHOLE,
         "return_address": "",
         "quota": 2,
-        "votes_each": 1,
+        "votes_per_person": 1,
     }
     return recruited_campaign(researcher, recruiter="open", **fields)
 

@@ -56,7 +56,7 @@ def study_of(owner):
     # Which trials there are is drawn by the people's numbers, and these differ from run to run.
     for _ in range(20):
         campaign = recruited_campaign(
-            owner, config=CONFIG, protocol=PROTOCOL, consent=TEXT, budget=200, quota=9, votes_each=50
+            owner, config=CONFIG, protocol=PROTOCOL, consent=TEXT, budget=200, quota=9, votes_per_person=50
         )
         if every_kind_answered(campaign):
             return campaign

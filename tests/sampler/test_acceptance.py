@@ -91,7 +91,7 @@ def test_an_early_verdict_is_the_verdict_of_all_votes(case):
 # More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere.
 
 
-LEAST_DOUBLE = Decimal("1e-307")
+MIN_DOUBLE = Decimal("1e-307")
 
 
 def quietly(call, *arguments):
@@ -108,8 +108,8 @@ def quietly(call, *arguments):
 
 def check(found: float, expected: Decimal) -> None:
     """Check to 1e-10 relative; what is smaller than doubles can tell apart need only be as small."""
-    if expected < LEAST_DOUBLE:
-        assert 0 <= found <= float(LEAST_DOUBLE)
+    if expected < MIN_DOUBLE:
+        assert 0 <= found <= float(MIN_DOUBLE)
     else:
         assert abs(Decimal(float(found)) / expected - 1) < Decimal("1e-10"), f"{found} is not {expected:.12e}"
 

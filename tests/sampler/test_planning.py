@@ -83,13 +83,13 @@ def test_many_pairs_at_once():
 
 
 def test_the_estimate_is_a_product():
-    found = estimate(20, 100, (2,), burn_in=10, votes_each=50, full_pay=2.5, seconds_a_vote=6)
+    found = estimate(20, 100, (2,), burn_in=10, votes_per_person=50, full_pay=2.5, seconds_a_vote=6)
     assert found == Estimate(
-        most_votes=4000, votes=3000.0, burn_in_votes=300.0, hours=5.0, people=60, money=pytest.approx(150)
+        votes_at_most=4000, votes=3000.0, burn_in_votes=300.0, hours=5.0, people=60, money=pytest.approx(150)
     )
 
     # Each vote on a pair is another person's.
-    assert estimate(1, 2, (7,), votes_each=1000).people == 7
+    assert estimate(1, 2, (7,), votes_per_person=1000).people == 7
 
 
 def test_what_is_not_known_is_left_out():

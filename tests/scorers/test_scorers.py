@@ -129,7 +129,7 @@ def test_an_object_of_megabytes_passes_through_a_pipe_and_a_larger_one_is_not_se
     declare("print(len(told['content']), flush=True)")
     [large] = scores("x" * 2_000_000)
     assert large == 2_000_000
-    small, refused = scores("x", "x" * (commands.MOST_OBJECT_BYTES + 1))
+    small, refused = scores("x", "x" * (commands.MAX_OBJECT_BYTES + 1))
     assert small == 1
     assert "bytes to send" in refused.reason
 
@@ -236,4 +236,4 @@ def test_one_that_always_fails_is_given_up_after_a_bounded_number_of_tries(decla
     declare(f"import sys\nopen({str(starts)!r}, 'a').write('x')\nsys.exit('no model')\n", whole=True)
     with pytest.raises(ScorerError, match="no model"):
         scores(*"abcdefgh")
-    assert len(starts.read_text()) == commands.MOST_FAILURES
+    assert len(starts.read_text()) == commands.MAX_FAILURES

@@ -20,7 +20,7 @@ from prefmh_web.transport.bodies import DEFAULT_BYTES
 from tests.drafts.configs import LEAST
 from tests.security.world import all_addresses, browser_of
 
-MOST_S, MOST_BYTES = 1.0, 64 * 2**20
+MAX_S, MAX_BYTES = 1.0, 64 * 2**20
 # Where markdown-it, a CSV's reader or a regular expression has most to do.
 LINES = "\n".join(map(str, range(200_000)))
 WORDS = ("*a_" * 400_000, "a," * 600_000, LINES)
@@ -47,7 +47,7 @@ def undone(world):
         transaction.set_rollback(True)
 
 
-def most_memory() -> int:
+def max_memory() -> int:
     """Return the most bytes that this process has held."""
     [kib] = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     return int(kib) * 1024
@@ -58,12 +58,12 @@ def bounded(what: str):
     """Demand that the block takes no more than a request may."""
     # The most memory ever held is counted from here on.
     Path("/proc/self/clear_refs").write_text("5")
-    memory, begun = most_memory(), time.process_time()
+    memory, begun = max_memory(), time.process_time()
     yield
     seconds = time.process_time() - begun
-    grown = most_memory() - memory
-    assert seconds < MOST_S, (what, seconds)
-    assert grown < MOST_BYTES, (what, grown)
+    grown = max_memory() - memory
+    assert seconds < MAX_S, (what, seconds)
+    assert grown < MAX_BYTES, (what, grown)
 
 
 def forms(page: str) -> list[dict[str, str]]:

@@ -29,7 +29,7 @@ from tests.support.people import recruited_campaign
 from tests.support.process import wait_until_idle
 
 TEXTS = "text,weight\n" + "".join(f"text {index},{weight}\n" for index, weight in enumerate(WEIGHTS))
-VOTES_EACH, MINUTES = 60, 30
+VOTES_PER_PERSON, MINUTES = 60, 30
 QUESTION = {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]}
 COMPREHENSION = {"text": "What do you read?", "options": ["one", "both"], "right": "both"}
 STAGES = {"questions": [QUESTION], "instructions": "Read both.", "comprehension": [COMPREHENSION], "tries": 1}
@@ -49,7 +49,7 @@ def campaign_of(owner, case: Case) -> Campaign:
         steps=case.steps,
         seed=SEED,
     )
-    limits = {"votes_each": VOTES_EACH, "most_minutes": MINUTES, "quota": 100_000} if case.is_limited else {}
+    limits = {"votes_per_person": VOTES_PER_PERSON, "max_minutes": MINUTES, "quota": 100_000} if case.is_limited else {}
     protocol = (STAGES if case.is_limited else {}) | {"check_share": case.check_share, "checks_may_fail": 2}
     suspends = {"suspend_after_skips": case.suspends_after}
     return recruited_campaign(owner, file=TEXTS, config=config, protocol=protocol, **limits, **suspends)
@@ -185,7 +185,7 @@ class Study:
         if reaction.deed is not None:
             self.deeds[reaction.deed] += 1
             self._happens(person, lease, reaction.deed)
-        elif person.is_slow and self.rng.random() < 1 / VOTES_EACH:
+        elif person.is_slow and self.rng.random() < 1 / VOTES_PER_PERSON:
             self._lets_time_pass(person)
 
     def _happens(self, person: Person, lease: Lease, deed: Deed) -> None:

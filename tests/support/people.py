@@ -52,9 +52,9 @@ CODES_OF_ALL = CODES | {
 
 def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campaign, ...] = (), **options) -> Campaign:
     """Return a started campaign; of `options`, those of a recruitment set it up."""
-    names = ("parameter", "votes_each", "consent", "codes", "pay", "return_address", "protocol")
-    names += ("quota", "most_minutes", "absent_minutes", "most_a_minute", "budget", "full_pay", "currency")
-    names += ("most_active_minutes", "checks_ids")
+    names = ("parameter", "votes_per_person", "consent", "codes", "pay", "return_address", "protocol")
+    names += ("quota", "max_minutes", "absent_minutes", "max_votes_per_minute", "budget", "full_pay", "currency")
+    names += ("max_active_minutes", "checks_ids")
     # Tests send people under ids that read well.
     fields = {"recruiter": recruiter, "codes": CODES, "return_address": RETURN_ADDRESS, "checks_ids": False}
     fields |= {name: options.pop(name) for name in names if name in options}

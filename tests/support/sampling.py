@@ -121,7 +121,7 @@ def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, distribution: Mat
 
 TOLERANCE = 1e-12
 # Of p-values: a correct kernel is turned away once in 10,000 seeds, and tests have a fixed one.
-LEAST_P_VALUE = 1e-4
+MIN_P_VALUE = 1e-4
 
 
 def matrix_of(states: Sequence[Hashable], rows: Sequence[Mapping[Hashable, float]], empty: float = 0.0) -> Matrix:
@@ -190,7 +190,7 @@ def check_long_run(
     visits = Counter(walk(rng, kernel, start, steps))
     assert visits.keys() <= distribution.keys(), "the chain left the support of p0"
     p_value = visits_p_value([visits[state] for state in states], exact, p0)
-    assert p_value > LEAST_P_VALUE, f"visits do not follow the distribution: p = {p_value:.1e}"
+    assert p_value > MIN_P_VALUE, f"visits do not follow the distribution: p = {p_value:.1e}"
 
 
 # Molecule spaces small enough to enumerate, their matrices, and q worked out by trying every action.

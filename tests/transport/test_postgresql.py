@@ -92,7 +92,7 @@ def test_a_connection_keeps_a_bounded_number_of_prepared_statements_and_those_in
                 cursor.execute("SELECT %s AS in_use", [1])
         cursor.execute("SELECT statement FROM pg_prepared_statements")
         prepared = [statement for (statement,) in cursor.fetchall()]
-    assert len(prepared) <= base._MOST_PREPARED + 1
+    assert len(prepared) <= base._MAX_PREPARED + 1
     assert "SELECT $1 AS in_use" in prepared
 
 

@@ -170,7 +170,7 @@ def _catalog(file: Path) -> dict:
 
 
 def test_every_page_of_a_participant_is_in_the_language_of_the_campaign(client, researcher):
-    study = recruited_campaign(researcher, language="de", protocol=WHOLE, votes_each=1)
+    study = recruited_campaign(researcher, language="de", protocol=WHOLE, votes_per_person=1)
     path = invitation_path(study)
     assert "Im Link fehlt PROLIFIC_PID" in client.get(path, {"STUDY_ID": "x"}).content.decode()
     client.get(path, prolific("anna"))

@@ -84,13 +84,13 @@ _Seen = list[tuple[OpenComparison, Judge]]
 
 
 @retried_after_conflicts
-def take(voter: Voter, most_votes: int | None = None) -> Lease | None:
+def take(voter: Voter, votes_per_person: int | None = None) -> Lease | None:
     """Return the voter's live lease, or lease them a comparison; None when there is none for them now.
 
     Together with other calls in one transaction, comparisons that others hold at this moment are not waited for.
 
     Args:
-        most_votes: no further comparison is leased to somebody who has cast so many; None for no limit.
+        votes_per_person: no further comparison is leased to somebody who has cast so many; None for no limit.
 
     Raises:
         django.db.IntegrityError: together with other calls, when a second page of theirs takes a lease in this moment.
@@ -99,7 +99,7 @@ def take(voter: Voter, most_votes: int | None = None) -> Lease | None:
     if lease or not voter.campaign.is_running or voter.resting or voter.removed_at:
         return lease
     try:
-        return _lease_or_chain(voter, most_votes)
+        return _lease_or_chain(voter, votes_per_person)
     except IntegrityError:
         if is_joined():
             raise
@@ -258,12 +258,12 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
     leases.filter(ended_at__isnull=True, expires_at__gt=deadline).update(expires_at=deadline, is_orphan=True)
 
 
-def _lease_or_chain(voter: Voter, most_votes: int | None) -> Lease | None:
+def _lease_or_chain(voter: Voter, votes_per_person: int | None) -> Lease | None:
     for _ in range(locks.ATTEMPTS):
-        lease = _first_lease(open_comparisons.wanted_by(voter), voter, most_votes)
+        lease = _first_lease(open_comparisons.wanted_by(voter), voter, votes_per_person)
         if lease or not on_demand.are_possible(voter.campaign):
             return lease
-        lease, has_passed_over = _lease_on_a_new_chain(voter, most_votes)
+        lease, has_passed_over = _lease_on_a_new_chain(voter, votes_per_person)
         if not has_passed_over:
             return lease
         if is_joined():
@@ -272,7 +272,7 @@ def _lease_or_chain(voter: Voter, most_votes: int | None) -> Lease | None:
     return None
 
 
-def _lease_on_a_new_chain(voter: Voter, most_votes: int | None) -> tuple[Lease | None, bool]:
+def _lease_on_a_new_chain(voter: Voter, votes_per_person: int | None) -> tuple[Lease | None, bool]:
     """Open a chain for somebody who would wait, and lease them its first pair; unless there is one for them by now.
 
     Returns:
@@ -281,39 +281,39 @@ def _lease_on_a_new_chain(voter: Voter, most_votes: int | None) -> tuple[Lease |
     """
     frozen.prepare(voter.campaign)
     with begin():
-        if most_votes is not None and not _may_cast_another(voter, most_votes):
+        if votes_per_person is not None and not _may_cast_another(voter, votes_per_person):
             return None, False
         if not on_demand.lock(voter.campaign):
             return None, False
-        lease, busy = _free_lease(open_comparisons.wanted_by(voter), voter, most_votes)
+        lease, busy = _free_lease(open_comparisons.wanted_by(voter), voter, votes_per_person)
         if lease or busy:
             return lease, not lease
         on_demand.open_for(voter)
-        return _free_lease(open_comparisons.wanted_by(voter), voter, most_votes)[0], False
+        return _free_lease(open_comparisons.wanted_by(voter), voter, votes_per_person)[0], False
 
 
 def _free_lease(
-    wanted: Iterable[tuple[OpenComparison, Judge]], voter: Voter, most_votes: int | None
+    wanted: Iterable[tuple[OpenComparison, Judge]], voter: Voter, votes_per_person: int | None
 ) -> tuple[Lease | None, _Seen]:
     """Lease the first wanted comparison that nobody holds at this moment; return also those that somebody does."""
     busy: _Seen = []
     for seen, judge in wanted:
-        if lease := _lease(seen, judge, voter, busy, most_votes):
+        if lease := _lease(seen, judge, voter, busy, votes_per_person):
             return lease, busy
     return None, busy
 
 
 def _first_lease(
-    wanted: Iterable[tuple[OpenComparison, Judge]], voter: Voter, most_votes: int | None = None
+    wanted: Iterable[tuple[OpenComparison, Judge]], voter: Voter, votes_per_person: int | None = None
 ) -> Lease | None:
-    lease, busy = _free_lease(wanted, voter, most_votes)
+    lease, busy = _free_lease(wanted, voter, votes_per_person)
     if lease:
         return lease
     if busy and is_joined():
         pass_over()
         return None
     # Told that there is nothing, the person would wait although what holds these ends within milliseconds.
-    leases = (_lease(seen, judge, voter, None, most_votes) for seen, judge in busy)
+    leases = (_lease(seen, judge, voter, None, votes_per_person) for seen, judge in busy)
     return next(filter(None, leases), None)
 
 
@@ -322,7 +322,7 @@ def _lease(
     judge: Judge,
     voter: Voter,
     busy: _Seen | None,
-    most_votes: int | None,
+    votes_per_person: int | None,
 ) -> Lease | None:
     """Lease a comparison that was seen to have room, if it still has.
 
@@ -337,7 +337,7 @@ def _lease(
             return None
         comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
         comparison.current, comparison.proposal = current, proposal
-        if most_votes is not None and not _may_cast_another(voter, most_votes):
+        if votes_per_person is not None and not _may_cast_another(voter, votes_per_person):
             return None
         if comparison.suspended_at:
             # Since it was seen.
@@ -358,10 +358,10 @@ def _lease(
         return lease
 
 
-def _may_cast_another(voter: Voter, most_votes: int) -> bool:
+def _may_cast_another(voter: Voter, votes_per_person: int) -> bool:
     """Look again under the lock of the voter's row: a vote on another page may have been the last one."""
     found = Voter.objects.select_for_update(no_key=True).values_list("votes_cast", flat=True)
-    return found.get(pk=voter.pk) < most_votes
+    return found.get(pk=voter.pk) < votes_per_person
 
 
 def _lease_as_seen(seen: OpenComparison, comparison: Comparison, judge: Judge, voter: Voter) -> Lease | None:

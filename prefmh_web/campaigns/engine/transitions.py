@@ -42,7 +42,7 @@ from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rati
 from prefmh_web.campaigns.objects import scores_of
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
-_MOST_AT_ONCE = 8
+_MAX_AT_ONCE = 8
 _NO_VOTES = sampler.Tally((), ())
 
 
@@ -72,7 +72,7 @@ def begin_chain(chain: Chain) -> None:
     chain.save(force_insert=True)
     drawn = frozen.next_one(chain)
     first = None if drawn is None else _new_comparison(chain, *drawn)
-    _go_on(chain, first, _MOST_AT_ONCE)
+    _go_on(chain, first, _MAX_AT_ONCE)
 
 
 def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: int) -> Comparison:
@@ -89,13 +89,13 @@ def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: i
     )
 
 
-def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
+def _open(comparison: Comparison, max_at_once: int = _MAX_AT_ONCE) -> None:
     """Store the next comparison of a locked chain, and decide it if no answer can change its outcome."""
     comparison.save(force_insert=True)
     dispatch.step_opened(comparison)
     changes = Changes()
     _settle(comparison, verdict_at_opening(comparison), _NO_VOTES, changes)
-    _make(comparison, changes, most_at_once)
+    _make(comparison, changes, max_at_once)
     if comparison.verdict is None:
         dispatch.answers_wanted(comparison)
 
@@ -249,13 +249,13 @@ def _settle(comparison: Comparison, verdict: sampler.Verdict, tally: sampler.Tal
     chain.step = comparison.step
 
 
-def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT_ONCE) -> None:
+def _make(comparison: Comparison, changes: Changes, max_at_once: int = _MAX_AT_ONCE) -> None:
     """Make changes to a locked comparison. If they decide it, its chain goes on: at once if its kernel is cheap."""
     if sql.ADVANCE not in changes:
         changes.make()
         return
     chain = comparison.chain
-    drawn = frozen.next_one(chain) if most_at_once and chain.step < chain.length else None
+    drawn = frozen.next_one(chain) if max_at_once and chain.step < chain.length else None
     following = None if drawn is None else _new_comparison(chain, *drawn)
     if following is not None and verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
         changes.insert_after(following, sql.DECIDE, sql.ADVANCE, found=Campaign.Status.RUNNING.value)
@@ -268,7 +268,7 @@ def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT
     if chain.step == chain.length:
         _end(chain)
     elif status == Campaign.Status.RUNNING:
-        _go_on(chain, following, most_at_once - 1)
+        _go_on(chain, following, max_at_once - 1)
 
 
 def _end(chain: Chain) -> None:
@@ -279,14 +279,14 @@ def _end(chain: Chain) -> None:
     finish_if_done(chain.campaign)
 
 
-def _go_on(chain: Chain, following: Comparison | None, most_at_once: int) -> None:
+def _go_on(chain: Chain, following: Comparison | None, max_at_once: int) -> None:
     """Let a chain that has moved go on with the comparison that follows; None for a task to draw it."""
     if chain.waits_for_others:
         dispatch.choose_length(chain.campaign)
     elif following is None:
         dispatch.propose(chain)
     elif following._state.adding:
-        _open(following, most_at_once)
+        _open(following, max_at_once)
     else:
         dispatch.step_opened(following)
         dispatch.answers_wanted(following)

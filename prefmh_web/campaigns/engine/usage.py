@@ -125,7 +125,7 @@ def reserve(
     judge_index: int,
     endpoint: Endpoint,
     wanted: int,
-    most_requests: Callable[[int], int],
+    max_requests: Callable[[int], int],
     *,
     has_cap: bool,
 ) -> Reserved | None:
@@ -135,7 +135,7 @@ def reserve(
 
     Args:
         judge_index: the judge's.
-        most_requests: how many requests so many votes take at most.
+        max_requests: how many requests so many votes take at most.
         has_cap: whether the campaign has a cap.
     """
     if not has_cap and not has_site_cap():
@@ -143,10 +143,10 @@ def reserve(
     caps = _locked_caps(campaign)
     price = _dearest_request(campaign, judge_index, endpoint)
     for count in range(wanted, 0, -1):
-        need = _need(most_requests(count), price)
+        need = _need(max_requests(count), price)
         if all(cap.has_room(need) for cap in caps):
             return Reserved(count, need.requests, need.cost or 0.0)
-    _stop_at(campaign, caps, _need(most_requests(1), price))
+    _stop_at(campaign, caps, _need(max_requests(1), price))
     return None
 
 
@@ -291,14 +291,14 @@ def _dearest_request(campaign: Campaign, judge_index: int, endpoint: Endpoint) -
         answered = totals.answered or 1
         tokens_in, tokens_out = totals.tokens_in / answered, totals.tokens_out / answered
     else:
-        tokens_in, tokens_out = usage.most_tokens_in, usage.most_tokens_out
+        tokens_in, tokens_out = usage.max_tokens_in, usage.max_tokens_out
     if tokens_in + tokens_out == 0:
         return None
-    tokens_out = max(tokens_out, _most_written(campaign, judge_index, endpoint))
+    tokens_out = max(tokens_out, _max_written(campaign, judge_index, endpoint))
     return (tokens_in * endpoint.input_price + tokens_out * endpoint.output_price) / 1e6
 
 
-def _most_written(campaign: Campaign, judge_index: int, endpoint: Endpoint) -> int:
+def _max_written(campaign: Campaign, judge_index: int, endpoint: Endpoint) -> int:
     """Return how many tokens a request may write at most."""
     space = campaign.config.space
     if judge_index == PROPOSALS and isinstance(space, sampler.ServedTextsConfig):
@@ -338,7 +338,7 @@ REQUESTS_OF_A_PROMPT = 2
 # Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
 REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
 _SUMS = (*ModelUsage.NAMES, "repeated")
-_LARGEST = ("most_tokens_in", "most_tokens_out")
+_LARGEST = ("max_tokens_in", "max_tokens_out")
 _TABLE = ModelUsage._meta.db_table
 _CHANGES = [
     *(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in _SUMS),

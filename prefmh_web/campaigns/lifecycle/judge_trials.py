@@ -41,7 +41,7 @@ from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
 
-MOST_PAIRS, MOST_REPLIES = 20, 5
+MAX_PAIRS, MAX_REPLIES = 20, 5
 # Two objects, and a proposal where two starts are the same.
 _TEXTS_A_PAIR = 3
 _STORED = ("content", "code", "media_type", "columns", "index")
@@ -52,8 +52,8 @@ def begin(campaign: Campaign, index: int, *, pairs: int, replies: int) -> JudgeT
 
     Args:
         index: the judge's.
-        pairs: at most `MOST_PAIRS`.
-        replies: for each order, or each object where one is rated; at most `MOST_REPLIES`.
+        pairs: at most `MAX_PAIRS`.
+        replies: for each order, or each object where one is rated; at most `MAX_REPLIES`.
 
     Raises:
         NotPossible: it is no draft, no model judges there, its objects are not there yet, a trial is under way, or a
@@ -72,8 +72,8 @@ def begin(campaign: Campaign, index: int, *, pairs: int, replies: int) -> JudgeT
             judge=draft.config.judges[index].model_dump(mode="json"),
             prompt_version=prompt_as_of_now(draft, index).template.version,
             endpoint=endpoint,
-            wanted=min(max(pairs, 1), MOST_PAIRS),
-            replies=min(max(replies, 1), MOST_REPLIES),
+            wanted=min(max(pairs, 1), MAX_PAIRS),
+            replies=min(max(replies, 1), MAX_REPLIES),
         )
         _set_aside(trial, draft, endpoint)
         trial.save()
@@ -92,7 +92,7 @@ def step(trial_id: int) -> None:
         _end(trial.pk, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
         return
     # As long as the slowest pair may take, with room for waiting for the endpoint.
-    longest = timedelta(seconds=60 + 2 * endpoint.timeout_s * (2 * MOST_REPLIES))
+    longest = timedelta(seconds=60 + 2 * endpoint.timeout_s * (2 * MAX_REPLIES))
     if not free.update(until=timezone.now() + longest):
         return
     with tallied() as tally:

@@ -138,7 +138,7 @@ def check_distributions(campaign: Campaign, models: Models, starts: Sequence[sam
     for index, judge, source in _asked(campaign):
         endpoint, no_room = models[source.endpoint][0], ""
         if wants_own_pairs(campaign, endpoint):
-            no_room = usage.why_reached(campaign, index, endpoint, truth.MOST_TRUE)
+            no_room = usage.why_reached(campaign, index, endpoint, truth.MAX_TRUTH)
             if not no_room:
                 _test_own_pairs(campaign, index, endpoint, starts)
         _refuse(
@@ -224,7 +224,7 @@ def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
     for index, _, source in _asked(campaign):
         found = endpoints.get(index) or _named(campaign, source.endpoint).first()
         if found is not None:
-            yield index, found, judging.most_requests(campaign.config, index, found, 1)
+            yield index, found, judging.max_requests(campaign.config, index, found, 1)
 
 
 def endpoint_of(campaign: Campaign, name: str) -> Endpoint:
@@ -273,10 +273,10 @@ def _test_own_pairs(
     if campaign.config.generates:
         rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     else:
-        rows = list(campaign.states.select_related("campaign").order_by("pk")[: 2 * truth.MOST_PAIRS])
+        rows = list(campaign.states.select_related("campaign").order_by("pk")[: 2 * truth.MAX_PAIRS])
     pairs = list(itertools.combinations([objects.shown_object(row, endpoint, prompt, vision) for row in rows], 2))
     # Spread over all of them.
-    some = pairs[:: math.ceil(len(pairs) / truth.MOST_PAIRS) or 1]
+    some = pairs[:: math.ceil(len(pairs) / truth.MAX_PAIRS) or 1]
     with usage.counted(campaign.pk, index):
         failure = probe.test_distribution(
             endpoint, [(prompt.messages(one, other), prompt.messages(other, one)) for one, other in some]

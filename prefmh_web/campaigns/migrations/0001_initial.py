@@ -178,8 +178,8 @@ class Migration(migrations.Migration):
                 ('campaign', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='model_usage', to='campaigns.campaign')),
                 ('judge_index', models.SmallIntegerField()),
                 ('repeated', models.PositiveBigIntegerField(default=0)),
-                ('most_tokens_in', models.PositiveBigIntegerField(default=0)),
-                ('most_tokens_out', models.PositiveBigIntegerField(default=0)),
+                ('max_tokens_in', models.PositiveBigIntegerField(default=0)),
+                ('max_tokens_out', models.PositiveBigIntegerField(default=0)),
             ],
             options={
                 'ordering': ('judge_index',),

@@ -42,9 +42,9 @@ Found = TypeVar("Found")
 
 TASK = "prefmh_web.tasks.judge"
 # Beyond so many, turns are left to other processes and to the sweep.
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 # Of answers, and of claims, in one transaction: locks are held for as long as it takes.
-_MOST_TOGETHER = 48
+_MAX_TOGETHER = 48
 # What comes within so short a time is stored in one transaction; models take much longer.
 _TOGETHER_S = 0.005
 # How soon room is seen that came without a turn's end: the limit has risen, or a minute has passed.
@@ -106,7 +106,7 @@ class Asker:
         if whose is None:
             # Deleted meanwhile.
             return True
-        if self._is_over or self._count >= _MOST_WAITING:
+        if self._is_over or self._count >= _MAX_WAITING:
             return False
         loop.soon(lambda: self._put((comparison_id, judge_id), whose))
         return True
@@ -167,7 +167,7 @@ class Asker:
 
     async def _work(self) -> None:
         """Store what has come and claim what there is room for, and ask for that."""
-        answered = self._answered[:_MOST_TOGETHER]
+        answered = self._answered[:_MAX_TOGETHER]
         wanted = [] if self._is_over else self._next()
         if not answered and not wanted:
             return
@@ -205,7 +205,7 @@ class Asker:
             promised[each.whose.endpoint.pk] += each.requests
         found: list[Wanted] = []
         for endpoint_id, campaigns in list(self._waiting.items()):
-            while campaigns and len(found) < _MOST_TOGETHER:
+            while campaigns and len(found) < _MAX_TOGETHER:
                 campaign, mine = next(iter(campaigns.items()))
                 wanted = next(iter(mine))
                 whose = self._judges[wanted[1]]

@@ -153,7 +153,7 @@ def frozen_as(campaign: Campaign, index: int, endpoint: Endpoint) -> dict[str, A
         **_request(campaign.config, index, endpoint),
         "negotiated": endpoint.profile or None,
         "distribution": _doubt(source, endpoint) or None,
-        "most_asks": judge_calls.MOST_ASKS,
+        "max_asks": judge_calls.MAX_ASKS,
         "thinking_tokens": endpoint.thinking_tokens,
         "vision": source.vision and source.vision.model_dump(mode="json"),
         "prompt": prompt.stored(),
@@ -319,13 +319,13 @@ class Ask:
     known_from: Mapping[bool, ReplyIdentity | None] = field(default_factory=dict)
 
 
-def most_requests(config: sampler.ChainConfig, index: int, endpoint: Endpoint, answers: int) -> int:
+def max_requests(config: sampler.ChainConfig, index: int, endpoint: Endpoint, answers: int) -> int:
     """Return how many requests so many answers take at most, every unreadable reply asked again included.
 
     Args:
         endpoint: as it was frozen, once the campaign has started: by that it is asked.
     """
-    replies = judge_calls.MOST_ASKS * answers
+    replies = judge_calls.MAX_ASKS * answers
     if not tells_p(model_source(config, index), config.rule):
         return replies
     # For each order of the pair; and where p is not told, votes may be sampled.

@@ -41,7 +41,7 @@ from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import sockets
 
 # How many recent replies with log-probabilities are examined, and how large a share of them may be no distribution.
-_LOOKED_AT, _MOST_UNSOUND = 200, 0.01
+_LOOKED_AT, _MAX_UNSOUND = 200, 0.01
 
 Wanted = tuple[int, int]
 """A comparison and a judge."""
@@ -116,7 +116,7 @@ def keep(turns: Sequence[int], owner: uuid.UUID) -> None:
 
 def reserved() -> list[tuple[Endpoint, int]]:
     """Return for how many votes or ratings claims hold, at each endpoint that is limited a minute."""
-    limited = Q(requests_a_minute__isnull=False) | Q(tokens_a_minute__isnull=False)
+    limited = Q(requests_per_minute__isnull=False) | Q(tokens_per_minute__isnull=False)
     held = Q(judges__turns__asked__gt=0, judges__turns__until__gt=timezone.now())
     found = Endpoint.objects.filter(limited, held).annotate(held=Sum("judges__turns__asked"))
     return [(endpoint, endpoint.held) for endpoint in found]
@@ -260,11 +260,11 @@ class _Batch:
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
 
-        def most_requests(answers: int) -> int:
+        def max_requests(answers: int) -> int:
             asked = judges.asked_endpoint(judge, endpoint)
-            return judges.most_requests(started_campaign(campaign).config, judge.index, asked, answers)
+            return judges.max_requests(started_campaign(campaign).config, judge.index, asked, answers)
 
-        reserved = usage.reserve(campaign, judge.index, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
+        reserved = usage.reserve(campaign, judge.index, endpoint, len(asking.slots), max_requests, has_cap=has_cap)
         if reserved is None:
             # At the cap, or what is under way may come to it: the sweep looks again.
             return None
@@ -326,7 +326,7 @@ def _unsound(campaign: Campaign, judge: Judge, sound: Sequence[bool]) -> str:
     lately = _lately[judge.pk, campaign.started_at]
     lately.extend(sound)
     failed = lately.count(False)
-    if failed <= _MOST_UNSOUND * _LOOKED_AT:
+    if failed <= _MAX_UNSOUND * _LOOKED_AT:
         return ""
     lately.clear()
     return (

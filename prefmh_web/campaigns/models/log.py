@@ -152,8 +152,8 @@ class ModelUsage(Counts):
     judge_index = models.SmallIntegerField()
     repeated = models.PositiveBigIntegerField(default=0)
     # The largest of one request: by these, what the next one may cost.
-    most_tokens_in = models.PositiveBigIntegerField(default=0)
-    most_tokens_out = models.PositiveBigIntegerField(default=0)
+    max_tokens_in = models.PositiveBigIntegerField(default=0)
+    max_tokens_out = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         ordering = ("judge_index",)

@@ -94,7 +94,7 @@ def money(cost: float) -> str:
 
 
 # Of more pairs, the last ones are enough to see whether people agree.
-MOST_PAIRS = 2_000
+MAX_PAIRS = 2_000
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _majorities(judges: Sequence[Judge], among: Sequence[int] | None = None) -> 
     counted = votes.order_by("-comparison").values("comparison")
     tallies = counted.annotate(n=Count("pk"), agreed=Count("pk", filter=Q(chosen_side=F("proposal_side"))))
     margins: defaultdict[int, int] = defaultdict(int)
-    for row in tallies[:MOST_PAIRS]:
+    for row in tallies[:MAX_PAIRS]:
         margins[row["comparison"]] += 2 * row["agreed"] - row["n"]
     return {pair: margin > 0 for pair, margin in margins.items() if margin}
 
@@ -197,10 +197,10 @@ def scorers_of(campaign: Campaign) -> list[dict[str, Any]]:
     return found
 
 
-MOST_EXPIRED = 0.02
+MAX_EXPIRED = 0.02
 """A larger share of leases that run out is warned about (rule E11 of `docs/exactness.md`)."""
 # Of fewer leases, the share says little.
-_FEWEST_LEASES = 50
+_MIN_LEASES = 50
 # So many standard errors from one half would be rare by luck.
 _CLEARLY = 3
 
@@ -234,7 +234,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ShownChain], voted: 
         "expired": expired,
         "leases": leases,
         "expired_percent": 100 * expired / leases if leases else 0.0,
-        "expires_too_often": leases >= _FEWEST_LEASES and expired > MOST_EXPIRED * leases,
+        "expires_too_often": leases >= _MIN_LEASES and expired > MAX_EXPIRED * leases,
         "late": late_for + late_against,
         "late_for": late_for,
         "late_against": late_against,

@@ -31,7 +31,7 @@ RECENT_STEPS = 10
 WAITING_SHOWN = 20
 RATE_WINDOW = timedelta(minutes=5)
 # A rate over less time than this says nothing.
-_LEAST_MINUTES = 0.5
+_MIN_MINUTES = 0.5
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Progress:
 
         A step whose proposal is the current object takes none, so steps alone tell no rate.
         """
-        if not (self.lately and self.steps_decided) or self.minutes < _LEAST_MINUTES:
+        if not (self.lately and self.steps_decided) or self.minutes < _MIN_MINUTES:
             return None
         return self.steps_left * self.answers / self.steps_decided / self.answers_per_minute
 
@@ -244,8 +244,8 @@ def with_heads(campaign: Campaign, chains: Sequence[ShownChain]) -> list[tuple[S
 
 
 # Of fewer votes, the share that is won says little.
-_FEWEST_VOTES = 50
-_LEAST_PERCENT_WON = 10
+_MIN_VOTES = 50
+_MIN_PERCENT_WON = 10
 
 
 def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] | None:
@@ -285,7 +285,7 @@ def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] 
         "rule": found.get("rule", ""),
         "won": won,
         # So few votes for the proposal that careless ones count for much.
-        "wins_too_little": won is not None and won.percent < _LEAST_PERCENT_WON,
+        "wins_too_little": won is not None and won.percent < _MIN_PERCENT_WON,
     }
 
 
@@ -309,4 +309,4 @@ def _won(campaign: Campaign, chains: Sequence[ShownChain], trials: Sequence[dict
         return None
     votes = sum(chain.all_votes for chain in chains) - sum(int(trial["votes"]) for trial in trials)
     votes_for = sum(chain.all_votes_for for chain in chains) - sum(int(trial["votes_for"]) for trial in trials)
-    return Share(votes_for, votes) if votes >= _FEWEST_VOTES else None
+    return Share(votes_for, votes) if votes >= _MIN_VOTES else None

@@ -99,7 +99,7 @@ def shown_samples(campaign: Campaign, keys: Sequence[int]) -> list[Sample]:
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_DRAWS = 200_000
+MAX_DRAWS = 200_000
 """Of more draws, every k-th goes into the statistics, so that a page opens in bounded time."""
 
 
@@ -137,7 +137,7 @@ class Followed:
     def every(self) -> int:
         """Every how many-th draw is used."""
         there = sum(max(0, len(numbers) - self.first) for _, numbers in self.chains)
-        return max(1, -(-there // MOST_DRAWS))
+        return max(1, -(-there // MAX_DRAWS))
 
     @cached_property
     def ranks(self) -> list[tuple[int, FloatArray]]:

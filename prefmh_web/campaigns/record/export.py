@@ -321,7 +321,7 @@ def _written(context: Context) -> str:
 
 
 _KEPT = 8
-MOST_ROWS = 400_000
+MAX_ROWS = 400_000
 """Samples and votes that are held in memory at once, half a kB each."""
 
 
@@ -333,7 +333,7 @@ def answer_of(snapshot: Snapshot) -> sampler.Answer:
     """
     if not is_small_enough(snapshot):
         raise NotPossible(
-            f"The campaign has {_size(snapshot):,} samples and votes. Of more than {MOST_ROWS:,} the results are not "
+            f"The campaign has {_size(snapshot):,} samples and votes. Of more than {MAX_ROWS:,} the results are not "
             "computed here: download all and run “python -m sampler diagnose”."
         )
     samples = _read(tables.SAMPLES, rows.samples(snapshot))
@@ -390,7 +390,7 @@ def kept_verdict(campaign: Campaign, steps: int) -> str:
 
 def is_small_enough(snapshot: Snapshot) -> bool:
     """True where the answer can be computed here."""
-    return _size(snapshot) <= MOST_ROWS
+    return _size(snapshot) <= MAX_ROWS
 
 
 def _size(snapshot: Snapshot) -> int:

@@ -30,7 +30,7 @@ from prefmh_web.config import CampaignConfig
 from prefmh_web.config_files import MAX_FILE_BYTES
 from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
-from prefmh_web.console.lists import FILE, MOST_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
+from prefmh_web.console.lists import FILE, MAX_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
 from prefmh_web.console.preview import OF_NOISE, PreviewObject, sample
 from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
@@ -181,7 +181,7 @@ class _List(Declared):
         default="",
         title="Or a file",
         description="Drop it here. Words: .txt, .csv or .xlsx; molecules: also .smi or .sdf; pictures and recordings: "
-        f"up to {MOST_FILES} files at once, or one ZIP. A column “weight” (for pictures and recordings: a weights.csv "
+        f"up to {MAX_FILES} files at once, or one ZIP. A column “weight” (for pictures and recordings: a weights.csv "
         "among them with the columns file and weight) says how likely each object is before anybody votes (p0). "
         f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
         f"characters in all, in a file of at most {MAX_FILE_BYTES // 2**20} MiB.",

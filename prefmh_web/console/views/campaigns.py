@@ -25,7 +25,7 @@ from prefmh_web.campaigns.models import Campaign, NotPossible, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import Board, cards_of
 from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
-from prefmh_web.drafts import MOST_PEOPLE, MOST_VOTES_EACH
+from prefmh_web.drafts import MAX_PEOPLE, MAX_VOTES_PER_PERSON
 from prefmh_web.objects import media
 from prefmh_web.objects.texts import rendered, with_ids
 from prefmh_web.participants.limits import estimate_of, spending_of
@@ -47,8 +47,8 @@ class ExtensionForm(forms.Form):
 class PilotForm(forms.Form):
     """How many people come to it, and how much each of them gives."""
 
-    people = forms.IntegerField(min_value=1, max_value=MOST_PEOPLE, initial=5, label="People of the pilot")
-    votes_each = forms.IntegerField(min_value=1, max_value=MOST_VOTES_EACH, initial=30, label="Votes each")
+    people = forms.IntegerField(min_value=1, max_value=MAX_PEOPLE, initial=5, label="People of the pilot")
+    votes_per_person = forms.IntegerField(min_value=1, max_value=MAX_VOTES_PER_PERSON, initial=30, label="Votes each")
 
 
 @get_page
@@ -86,7 +86,7 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
         "needs_others": drafts.needs_others(campaign.config),
         "estimate": estimate,
         "seconds_a_vote": sampler.SECONDS_A_VOTE,
-        "votes_each": study.votes_each,
+        "votes_per_person": study.votes_per_person,
         "money": study.priced(money),
         "pilot_form": PilotForm(auto_id="pilot_%s") if drafts.can_have_one(campaign) else None,
     }

@@ -63,7 +63,7 @@ class EndpointForm(forms.ModelForm):
     class Meta:
         model = Endpoint
         fields = (
-            "name", "base_url", "model", "api_key_variable", "concurrency", "requests_a_minute", "tokens_a_minute",
+            "name", "base_url", "model", "api_key_variable", "concurrency", "requests_per_minute", "tokens_per_minute",
             "timeout_s", "input_price", "output_price", "thinking_tokens",
         )  # fmt: skip
         labels: ClassVar = {
@@ -71,16 +71,16 @@ class EndpointForm(forms.ModelForm):
             "api_key_variable": "Name of the environment variable with the key",
             "timeout_s": "Timeout of a request, in seconds",
             "concurrency": "Parallel requests at most",
-            "requests_a_minute": "Requests a minute at most",
-            "tokens_a_minute": "Tokens a minute at most",
+            "requests_per_minute": "Requests a minute at most",
+            "tokens_per_minute": "Tokens a minute at most",
             "input_price": "Price per million input tokens",
             "output_price": "Price per million output tokens",
             "thinking_tokens": "Thinking tokens at most",
         }
         help_texts: ClassVar = {
             "concurrency": "How many serve the server best is found by trying.",
-            "requests_a_minute": "As your provider states it. Empty: no limit.",
-            "tokens_a_minute": "Read and written together, as your provider states it. Empty: no limit.",
+            "requests_per_minute": "As your provider states it. Empty: no limit.",
+            "tokens_per_minute": "Read and written together, as your provider states it. Empty: no limit.",
             "thinking_tokens": "For a model that is to think first. Empty: it is kept from thinking where it can be.",
             "api_key_variable": "The name, not the key itself. Leave empty to send no key.",
         }
@@ -324,15 +324,15 @@ class TryForm(forms.Form):
 
     pairs = forms.IntegerField(
         min_value=1,
-        max_value=judge_trials.MOST_PAIRS,
+        max_value=judge_trials.MAX_PAIRS,
         initial=5,
-        label=f"Sample pairs (at most {judge_trials.MOST_PAIRS})",
+        label=f"Sample pairs (at most {judge_trials.MAX_PAIRS})",
     )
     replies = forms.IntegerField(
         min_value=1,
-        max_value=judge_trials.MOST_REPLIES,
+        max_value=judge_trials.MAX_REPLIES,
         initial=1,
-        label=f"Replies for each order (at most {judge_trials.MOST_REPLIES})",
+        label=f"Replies for each order (at most {judge_trials.MAX_REPLIES})",
         help_text="Not used with log-probabilities: one request for each order tells p.",
     )
 

@@ -206,7 +206,7 @@ def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
         # Whoever knows the right answers passes.
         "tells_answers": access.right_in(campaign, request.user) >= Right.OWN
         or campaign.status == Campaign.Status.FINISHED,
-        "most_a_minute": campaign.config.study.most_a_minute,
+        "max_votes_per_minute": campaign.config.study.max_votes_per_minute,
     }
     return common.page(request, campaign, "console/people.html", 200 if form.is_valid() else 400, **shown)
 

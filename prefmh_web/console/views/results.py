@@ -45,14 +45,14 @@ from sampler import tables
 _SAMPLES_A_PAGE, _PROBLEMS_A_PAGE = 12, 50
 
 
-_MOST_WORDS = 500
+_MAX_WORDS = 500
 
 
 class EndForm(forms.Form):
     """The researcher's reason."""
 
     words = forms.CharField(
-        max_length=_MOST_WORDS,
+        max_length=_MAX_WORDS,
         widget=forms.Textarea(attrs={"rows": 2}),
         label="Why this chain ends here",
         help_text="It becomes part of the export. Name nobody.",

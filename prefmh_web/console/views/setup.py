@@ -364,7 +364,7 @@ class _Preview:
         if choice == "skip" or is_check:
             return
         self.votes += 1
-        if self.votes >= min(_PAIRS, self.study.votes_each or _PAIRS):
+        if self.votes >= min(_PAIRS, self.study.votes_per_person or _PAIRS):
             self._go_on()
 
 
@@ -427,8 +427,8 @@ def _welcome(walked: _Preview) -> dict[str, object]:
         "shows": "voting/_welcome.html",
         "instructions": config.instructions,
         "questions": questions_of(config),
-        "votes_each": study.votes_each,
-        "minutes_each": study.most_active_minutes,
+        "votes_per_person": study.votes_per_person,
+        "minutes_per_person": study.max_active_minutes,
         "consent": rendered(walked.consent) if walked.consent else "",
     }
 

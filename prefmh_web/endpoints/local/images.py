@@ -22,7 +22,7 @@ from prefmh_web.endpoints.local import device_of, needs, reading
 
 torch = needs("torch")
 
-_MOST_STEPS = 4
+_MAX_STEPS = 4
 _PARTS = ("unet", "vae", "text_encoder", "text_encoder_2")
 # Of a pipeline, since its scheduler keeps the step it is at.
 _lock = threading.Lock()
@@ -43,8 +43,8 @@ class SdxlTurbo:
     def __init__(self, pipeline: Any, prompt: str, *, steps: int = 1) -> None:
         if not prompt.strip():
             raise ValueError("prompt must say what the pictures show; it is empty")
-        if not 1 <= steps <= _MOST_STEPS:
-            raise ValueError(f"steps must be 1 to {_MOST_STEPS}, not {steps}")
+        if not 1 <= steps <= _MAX_STEPS:
+            raise ValueError(f"steps must be 1 to {_MAX_STEPS}, not {steps}")
         self._pipeline, self._steps = pipeline, steps
         latent = pipeline.unet.config
         self._shape = (1, latent.in_channels, latent.sample_size, latent.sample_size)

@@ -54,7 +54,7 @@ else:
 # the cache: layers × key-value heads × head size × 2 numbers for each token.
 MAX_ROWS, MAX_TOKENS = 256, 131_072
 # Dropping rows copies the cache: it pays as soon as some rows are done, not for every one.
-_LEAST_SHARE = 0.75
+_MIN_SHARE = 0.75
 # Tokens of a row between two looks at them, by the kind of device. A GPU stands still while the host looks.
 STEPS_A_READ = {"cpu": 1, "cuda": 16}
 _NO_DISTRIBUTION = -1
@@ -347,7 +347,7 @@ def _draw(weights: Weights, rows: Sequence[_Row], temperature: float) -> None:
         going = [index for index, row in enumerate(live) if row.left]
         if not going:
             return
-        if len(going) <= _LEAST_SHARE * len(live):
+        if len(going) <= _MIN_SHARE * len(live):
             batch.keep(going)
             live = [live[index] for index in going]
 

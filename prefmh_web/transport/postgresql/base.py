@@ -28,7 +28,7 @@ from django.utils.asyncio import async_unsafe
 from psycopg_pool import ConnectionPool
 
 _ASK_EVERY_S = 10.0
-_MOST_PREPARED = 40
+_MAX_PREPARED = 40
 _KEPT_CURSOR = "prefmh_kept_cursor"
 _asked_at: WeakKeyDictionary[psycopg.Connection[Any], float] = WeakKeyDictionary()
 
@@ -57,7 +57,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 # The pool drops what is closed, and makes another one.
                 self.pool.putconn(connection)
                 connection = super().get_new_connection(conn_params)
-        connection.prepared_max = _MOST_PREPARED
+        connection.prepared_max = _MAX_PREPARED
         return connection
 
     @async_unsafe

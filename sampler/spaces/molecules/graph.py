@@ -155,7 +155,7 @@ _IN_NO_PLAIN_STATE = frozenset(":.")
 # SMILES that are their own canonical form after so many rounds; RDKit needs more than one for a few charged rings.
 _ROUNDS = 4
 # RDKit writes a molecule by recursion, and one of 20,000 atoms ends the process.
-_MOST_CHARACTERS = 3_000
+_MAX_CHARACTERS = 3_000
 
 
 class MoleculeGraph:
@@ -281,8 +281,8 @@ def parsed(smiles: str) -> Chem.Mol | None:
     before, nul, _ = smiles.partition("\x00")
     if nul:
         raise ValueError(f"“{before[:60]}” is followed by a NUL character (U+0000); remove it")
-    if len(smiles) > _MOST_CHARACTERS:
-        raise ValueError(f"“{smiles[:60]}” has {len(smiles):,} characters; at most {_MOST_CHARACTERS:,} are allowed")
+    if len(smiles) > _MAX_CHARACTERS:
+        raise ValueError(f"“{smiles[:60]}” has {len(smiles):,} characters; at most {_MAX_CHARACTERS:,} are allowed")
     with rdBase.BlockLogs():
         found: Chem.Mol | None = Chem.MolFromSmiles(smiles)
     return found

@@ -29,7 +29,7 @@ from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 MAX_HEAVY_ATOMS = 40
 AlertName = Literal["PAINS", "BRENK", "NIH", "ZINC"]
 _SIZES_FILE = "size_weights.tsv"
-_MOST_CORE_ATOMS = 30
+_MAX_CORE_ATOMS = 30
 # An element alone or in brackets, a bond, a branch, or the digits that close a ring.
 _CORE = re.compile(r"(?:\[(?:[A-Z][a-z]?|[bcnops]|as|se|#\d{1,3})\]|Cl|Br|[BCNOPSFI]|[bcnops]|[-=#:~()]|\d|%\d\d)+")
 _IN_BRACKETS = re.compile(r"\[([A-Z][a-z]?)\]")
@@ -127,8 +127,8 @@ def core_problem(core: str) -> str:
     pattern: Chem.Mol | None = Chem.MolFromSmarts(core)
     if not pattern:
         return f"“{core[:60]}” cannot be read as SMARTS"
-    if pattern.GetNumAtoms() > _MOST_CORE_ATOMS:
-        return f"must have at most {_MOST_CORE_ATOMS} atoms, not {pattern.GetNumAtoms()}"
+    if pattern.GetNumAtoms() > _MAX_CORE_ATOMS:
+        return f"must have at most {_MAX_CORE_ATOMS} atoms, not {pattern.GetNumAtoms()}"
     return ""
 
 

@@ -92,7 +92,7 @@ def test_under_a_cap_in_money_as_much_is_set_aside_as_the_dearest_request_so_far
     endpoint.refresh_from_db()
     campaign = draft(researcher, by_model(), cost_cap=Decimal("0.05"))
     # At the prices above, the dearest request so far took a cent.
-    dearest = {"most_tokens_in": 4_000, "most_tokens_out": 200}
+    dearest = {"max_tokens_in": 4_000, "max_tokens_out": 200}
     ModelUsage.objects.create(campaign=campaign, judge_index=0, requests=2, cost=0.02, **dearest)
     found = usage.reserve(campaign, 0, endpoint, 5, lambda count: count, has_cap=True)
     assert (found.count, found.requests, found.cost) == (3, 3, pytest.approx(0.03))

@@ -157,9 +157,9 @@ def test_a_snapshot_gives_the_same_files_however_much_is_voted_afterwards(resear
 def test_results_are_computed_of_as_many_rows_as_fit_into_memory_and_of_no_more(voted, monkeypatch):
     snapshot = Snapshot.now(voted)
     held = voted.chains.count() * voted.config.steps + Vote.objects.filter(judge__campaign=voted).count()
-    monkeypatch.setattr(export, "MOST_ROWS", held)
+    monkeypatch.setattr(export, "MAX_ROWS", held)
     assert "".join(export.results(snapshot)).count("\n") > 1
-    monkeypatch.setattr(export, "MOST_ROWS", held - 1)
+    monkeypatch.setattr(export, "MAX_ROWS", held - 1)
     with pytest.raises(lifecycle.NotPossible, match=f"has {held} samples and votes"):
         list(export.results(snapshot))
 

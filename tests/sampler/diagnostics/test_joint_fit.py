@@ -14,7 +14,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit as chance
 
 from sampler.diagnostics import scores as fits
-from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, JointFit, NoFit, bradley_terry_intervals, fittable
+from sampler.diagnostics.scores import MIN_CLUSTERS, Choices, JointFit, NoFit, bradley_terry_intervals, fittable
 from sampler.diagnostics.votes import cycle_test, source_bias
 
 
@@ -205,8 +205,8 @@ def coverage(planted, clusters, campaigns, belongs=lambda choices: choices):
 def test_intervals_by_clusters_cover_and_those_by_votes_do_not(planted):
     # A coverage of 95 % over 400 campaigns has a standard error of 1.1 % for one score, less for four.
     by_clusters = coverage(planted, 40, 400)
-    by_few = coverage(planted, FEWEST_CLUSTERS, 200)
-    print(f"\ncoverage of 95 % intervals: {by_clusters:.1%} with 40 clusters, {by_few:.1%} with {FEWEST_CLUSTERS}")
+    by_few = coverage(planted, MIN_CLUSTERS, 200)
+    print(f"\ncoverage of 95 % intervals: {by_clusters:.1%} with 40 clusters, {by_few:.1%} with {MIN_CLUSTERS}")
     assert 0.91 <= by_clusters <= 0.98
     # The control: fewer campaigns are enough to see it fail.
     assert not 0.91 <= coverage(planted, 40, 100, votes_alone) <= 0.98
@@ -289,7 +289,7 @@ def test_intervals_are_as_wide_as_the_information_says():
 
 
 def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
-    monkeypatch.setattr(fits, "_MOST_STEPS", 2)
+    monkeypatch.setattr(fits, "_MAX_STEPS", 2)
     with pytest.raises(NoFit, match="no convergence within 2 steps"):
         scores_of(on_both_sides(from_wins(WINS)))
 

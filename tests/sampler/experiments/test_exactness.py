@@ -139,7 +139,7 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
 NINES = (9, 9, 9)
 TASTES = np.array([[0.5, 0.0], [0.2, 0.4], [-0.1, 0.3]])
 CHAINS, IMAGE_STEPS = 4000, 40
-LEAST_P_VALUE = 1e-3
+MIN_P_VALUE = 1e-3
 
 
 def unbalanced(rule):
@@ -186,7 +186,7 @@ def p_value(latents):
 
 def test_chains_with_linear_scores_stay_in_their_normal_distribution():
     latents = final_latents(lambda beta: np.sqrt(1 - beta**2))
-    assert p_value(latents) > LEAST_P_VALUE
+    assert p_value(latents) > MIN_P_VALUE
     # The variance of a variance of normal draws is 2 / n: 4.5 of its standard errors.
     assert np.all(np.abs(latents.var(axis=0) - 1) < 4.5 * math.sqrt(2 / CHAINS))
     # Without the root they leave it.

@@ -201,7 +201,7 @@ def test_an_archive_without_a_file_cannot_be_read(files, told, name):
 
 
 def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():
-    memory = Memory(LearningSettings(most_updates=3, most_kept=10, kept_then=4, batch_atoms=6))
+    memory = Memory(LearningSettings(max_updates=3, max_kept=10, kept_then=4, batch_atoms=6))
     memory.add([ImprovingEdit("CC", Addition(0, fragment)) for fragment in range(10)])
     assert (len(memory), memory.batch_size) == (10, 3)
     assert [len(batch) for batch in memory.batches(stream(0, 0, 0, Purpose.EDITOR))] == [3, 3, 3]

@@ -175,7 +175,7 @@ def test_p_is_the_distribution_of_a_sampled_label_given_that_it_is_one(
     logits = {"A": a, "B": b, "Well": other}
     weights = {token: math.exp(logit / temperature) for token, logit in logits.items()}
     sampled = {token: weight / sum(weights.values()) for token, weight in weights.items()}
-    found = label_preference(logs_of(logits), temperature, confined=True, most_shortfall=1)
+    found = label_preference(logs_of(logits), temperature, confined=True, max_shortfall=1)
     assert found.first == pytest.approx(sampled["A"] / (sampled["A"] + sampled["B"]), abs=1e-12)
 
 
@@ -183,7 +183,7 @@ def test_the_shortfall_is_the_mass_of_other_replies() -> None:
     logs = [("A", math.log(0.3)), ("B", math.log(0.2)), ("Well", math.log(0.1))]
     assert label_preference(logs, 1.0, confined=True).shortfall == pytest.approx(0.5)
     with pytest.raises(NoPreferenceError, match=r"something else than A or B with probability 0.50, above 0.4"):
-        label_preference(logs, 1.0, confined=True, most_shortfall=0.4)
+        label_preference(logs, 1.0, confined=True, max_shortfall=0.4)
 
 
 def test_forgiven_spellings_count_only_where_a_sampled_reply_could_hold_them() -> None:

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sampler.judges import REPLIES, Asked, agreement, fit_of, label_preference, least_rate, rare_label_of
+from sampler.judges import REPLIES, Asked, agreement, fit_of, label_preference, min_rate, rare_label_of
 
 # Of the likelier label, in as many presentations each.
 ALIKE, SPREAD = (0.83,), (0.83, 0.76, 0.7, 0.65)
@@ -124,8 +124,8 @@ class TestWithoutLogProbabilities:
         rng, wrong = np.random.default_rng(7), 0
         for _ in range(2000):
             rare = int(rng.binomial(96, 0.35))
-            wrong += least_rate(rare, 96, 2.0, 1.0) > powered(0.35, 2)
+            wrong += min_rate(rare, 96, 2.0, 1.0) > powered(0.35, 2)
         # Below 2 are expected; two tokens a label are allowed for on top.
         assert wrong <= 9
-        assert least_rate(0, 96, 2.0, 1.0) == 0
-        assert 0.02 < least_rate(34, 96, 2.0, 1.0) < powered(0.35, 2)
+        assert min_rate(0, 96, 2.0, 1.0) == 0
+        assert 0.02 < min_rate(34, 96, 2.0, 1.0) < powered(0.35, 2)

@@ -34,7 +34,7 @@ from tests.support.sampling import (
     neighbours_distribution,
 )
 
-LEAST_P_VALUE = 1e-5
+MIN_P_VALUE = 1e-5
 
 
 class Checked(NamedTuple):
@@ -128,7 +128,7 @@ def check_on_molecules(convention) -> None:
 def check_on_latents() -> None:
     for beta, dimension in itertools.product((0.08, 0.25, 0.7, 1.0), (1, 2, 3)):
         check_densities(CrankNicolson(beta), dimension, 1e-12)
-    assert latents.p_value(CrankNicolson(0.7), 0.7) > LEAST_P_VALUE
+    assert latents.p_value(CrankNicolson(0.7), 0.7) > MIN_P_VALUE
 
 
 def check_densities(kernel, dimension, most) -> None:

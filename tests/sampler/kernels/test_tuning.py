@@ -5,7 +5,7 @@ import pytest
 
 import sampler
 from sampler import ConfigError, Neighbours, parse_config
-from sampler.kernels.warm_up import FEWEST_VOTES, chosen_length, trials
+from sampler.kernels.warm_up import MIN_VOTES, chosen_length, trials
 from tests.sampler.kernels.test_walk import NEIGHBOURS, SQUARE, TRIANGLE, space_of, walk_config
 from tests.support.enumerated import walk_distribution
 from tests.support.outcomes import distribution_of
@@ -14,10 +14,10 @@ from tests.support.sampling import LOPSIDED, problems_of
 GRID = (1, 16, 256)
 
 
-def warm_up(jumps, votes_each=200, seed=1, share_moved=(0.5, 0.4, 0.3)):
+def warm_up(jumps, votes_per_person=200, seed=1, share_moved=(0.5, 0.4, 0.3)):
     """Return trials of steps with one vote each; length i moves by `jumps[i]` where it moves, in one property."""
     rng = np.random.default_rng(seed)
-    drawn = np.repeat(np.arange(len(GRID)), votes_each)
+    drawn = np.repeat(np.arange(len(GRID)), votes_per_person)
     won = rng.random(len(drawn)) < np.array(share_moved)[drawn]
     before = rng.standard_normal((len(drawn), 1))
     proposed = before + (np.array(jumps)[drawn] * rng.choice([-1, 1], len(drawn)))[:, None]
@@ -69,7 +69,7 @@ def test_a_proposal_without_a_property_takes_it_from_the_reach_alone():
     assert {trial.reach for trial in trials(GRID, drawn, ones, ones, *states)} == {None}
 
 
-@pytest.mark.parametrize(("votes", "chosen"), [(FEWEST_VOTES - 1, 16), (FEWEST_VOTES, 1)])
+@pytest.mark.parametrize(("votes", "chosen"), [(MIN_VOTES - 1, 16), (MIN_VOTES, 1)])
 def test_with_few_votes_the_middle_of_the_grid_is_kept(votes, chosen):
     after = np.where(np.arange(votes) % 2, 1.0, -1.0)[:, None]
     ones = np.ones(votes, dtype=int)

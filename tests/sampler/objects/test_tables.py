@@ -73,7 +73,7 @@ class Endless(io.RawIOBase):
     """A file of a gibibyte: a beginning, then the same piece again and again. Tells how much of it was read."""
 
     def __init__(self, begin: bytes, piece: bytes) -> None:
-        self._begin, self._piece, self._at, self.most_read = begin, piece, 0, 0
+        self._begin, self._piece, self._at, self.max_read = begin, piece, 0, 0
 
     def readable(self) -> bool:
         return True
@@ -98,9 +98,9 @@ class Endless(io.RawIOBase):
             data = (self._piece[shift:] + self._piece * (size // len(self._piece) + 1))[:size]
         buffer[: len(data)] = data
         self._at += len(data)
-        self.most_read = max(self.most_read, self._at)
+        self.max_read = max(self.max_read, self._at)
         # A reader that wants it all at once has shown so by now, and the test need not wait for the rest.
-        if self.most_read > 300 * MIB:
+        if self.max_read > 300 * MIB:
             raise EverythingWantedError
         return len(data)
 
@@ -111,7 +111,7 @@ class EverythingWantedError(CatalogError):
 
 
 @pytest.mark.parametrize(
-    ("begin", "piece", "told", "most_mib"),
+    ("begin", "piece", "told", "max_mib"),
     [
         (b"text\none\ntwo\n", b"one\n", "more than 100,000 rows", 2),
         (b"text\n", b"x" * 999, "more than 1,000,000 characters", 2),
@@ -122,14 +122,14 @@ class EverythingWantedError(CatalogError):
     ],
     ids=["rows", "a line", "a cell", "cells of a row", "no UTF-8", "an archive"],
 )
-def test_a_table_without_end_is_refused_as_soon_as_that_can_be_seen(begin, piece, told, most_mib, monkeypatch):
+def test_a_table_without_end_is_refused_as_soon_as_that_can_be_seen(begin, piece, told, max_mib, monkeypatch):
     monkeypatch.setattr(tables, "MAX_ROWS", 100_000)
     file = Endless(begin, piece)
     with pytest.raises(CatalogError) as refusal:
         OBJECT_KINDS["texts"].read(io.BufferedReader(file), lambda done, total: None)
     assert str(refusal.value) != "everything was read"
     assert [part for part in told.split("|") if part in str(refusal.value)]
-    assert file.most_read < most_mib * MIB
+    assert file.max_read < max_mib * MIB
 
 
 def test_an_archive_with_a_list_of_files_beyond_any_use_is_refused_before_it_is_taken_apart():

@@ -360,7 +360,7 @@ def test_a_table_that_unpacks_to_much_is_refused_before_it_fills_the_memory(cell
     del files
     tracemalloc.start()
     with pytest.raises(sampler.RecordError, match=r"unpacks to more than is allowed, at “votes\.csv”"):
-        sampler.verify(tmp_path / "record.zip", most_memory=20 * MEGABYTE)
+        sampler.verify(tmp_path / "record.zip", max_memory=20 * MEGABYTE)
     assert tracemalloc.get_traced_memory()[1] < 40 * MEGABYTE
     tracemalloc.stop()
 
@@ -370,7 +370,7 @@ def test_a_document_whose_values_take_much_is_refused(tmp_path):
     listed = b"[" + b"0," * (MEGABYTE // 2) + b"0]"
     write(files_of(example_record(TEXTS)) | {"judges.json": listed}, tmp_path / "record.zip")
     with pytest.raises(sampler.RecordError, match=r"unpacks to more than is allowed, at “judges\.json”"):
-        sampler.verify(tmp_path / "record.zip", most_memory=20 * MEGABYTE)
+        sampler.verify(tmp_path / "record.zip", max_memory=20 * MEGABYTE)
 
 
 @pytest.mark.parametrize("name", ["campaign.json", "judges.json", "manifest.json"])

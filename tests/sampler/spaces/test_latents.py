@@ -17,7 +17,7 @@ from sampler.objects.images import png
 from sampler.spaces import latents
 from sampler.spaces.patterns import DIMENSION, ImagesConfig
 from tests.sampler.kernels.test_crank_nicolson import random_walk
-from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
+from tests.support.sampling import MIN_P_VALUE, Voters, run_campaign, walk
 
 # Generated images: the decoder's pictures, the latents that are their states, the files made of them.
 
@@ -179,10 +179,10 @@ def test_many_moves_on_the_grid_keep_the_standard_normal():
     """Kolmogorov-Smirnov on 16,384 numbers: a correct kernel falls below this in one seed of 10,000."""
     vector = last_of(CrankNicolson(0.25), 200)
     assert is_single(vector)
-    assert stats.kstest(vector, "norm").pvalue > LEAST_P_VALUE
+    assert stats.kstest(vector, "norm").pvalue > MIN_P_VALUE
     # Of the start there is left a correlation of (1 - β²)^100, 0.002, and an estimate strays by 1 / sqrt(d).
     assert abs(np.corrcoef(vector, start().vector)[0, 1]) < 5 / math.sqrt(latents.SDXL_TURBO_DIMENSION) + 0.01
-    assert stats.kstest(last_of(random_walk(0.25), 200), "norm").pvalue < LEAST_P_VALUE
+    assert stats.kstest(last_of(random_walk(0.25), 200), "norm").pvalue < MIN_P_VALUE
 
 
 def record(dimension=64):
