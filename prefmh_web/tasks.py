@@ -108,7 +108,7 @@ def sweep() -> None:
         status.pause_at_cap(campaign)
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
-    drawing.look_ahead()
+    drawing.open_spare_chains()
     for campaign in Campaign.objects.filter(pk__in=on_demand.wanted().values("campaign")):
         dispatch.open_chains(campaign)
     for campaign in changes.warm_ups_over():

@@ -34,13 +34,13 @@ from .config import MAX_CHAINS as MAX_CHAINS
 from .config import ChainConfig as ChainConfig
 from .config import ConfigError as ConfigError
 from .config import ConfigProblem as ConfigProblem
-from .config import demand_sound as demand_sound
 from .config import parse_config as parse_config
 from .config import problems_in as problems_in
+from .config import require_sound as require_sound
 from .diagnostics.chains import percent as percent
 from .diagnostics.findings import ANSWERED_FROM as ANSWERED_FROM
 from .diagnostics.findings import Answer as Answer
-from .diagnostics.findings import Question as Question
+from .diagnostics.findings import QuestionResult as QuestionResult
 from .diagnostics.findings import Score as Score
 from .diagnostics.findings import answer as answer
 from .diagnostics.verdict import NO_SIGN as NO_SIGN
@@ -63,7 +63,7 @@ from .experiments.mars import MarsSettings as MarsSettings
 from .experiments.mars import replay_file as replay_file
 from .experiments.mars import run_learned as run_learned
 from .experiments.options import EXPERIMENTS as EXPERIMENTS
-from .experiments.options import Asked as Asked
+from .experiments.options import EvaluationQuestion as EvaluationQuestion
 from .experiments.options import Experiment as Experiment
 from .experiments.options import ExperimentMethod as ExperimentMethod
 from .experiments.options import ExperimentOptions as ExperimentOptions
@@ -124,9 +124,9 @@ from .objects.items import Item as Item
 from .objects.items import Reading as Reading
 from .objects.lists import AS_SEEN as AS_SEEN
 from .objects.lists import OBJECT_COLUMNS as OBJECT_COLUMNS
-from .objects.lists import Chosen as Chosen
 from .objects.lists import ListError as ListError
 from .objects.lists import Listing as Listing
+from .objects.lists import ReadOptions as ReadOptions
 from .objects.lists import write_archive as write_archive
 from .objects.lists import write_list as write_list
 from .objects.markdown import describe_markdown as describe_markdown

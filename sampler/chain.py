@@ -86,7 +86,7 @@ class Kernel(Protocol[State]):
     """A proposal distribution q(x'|x) that knows its own base ratio against p0.
 
     A kernel may have a method `propose_batch`, which draws for many chains at once; a method `walk`, which takes many
-    steps at once (`after_steps`); and a property `is_cheap` (`Plan.is_cheap_at`).
+    steps at once (`after_steps`); and a property `is_fast` (`Plan.is_fast_at`).
     """
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
@@ -170,12 +170,12 @@ class Plan(Generic[State]):
         """Return the kernel that proposes in a step of every chain."""
         return self.first.kernel if self.first is not None and step <= self.first.steps else self.kernel
 
-    def is_cheap_at(self, step: int) -> bool:
+    def is_fast_at(self, step: int) -> bool:
         """True when `ask` takes less than a millisecond from every state, so that a caller may hold a lock meanwhile.
 
         The kernel says so; one that does not say is dear.
         """
-        return bool(getattr(self.kernel_at(step), "is_cheap", False))
+        return bool(getattr(self.kernel_at(step), "is_fast", False))
 
 
 @dataclass(frozen=True)

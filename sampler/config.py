@@ -302,11 +302,11 @@ def parse_config(data: Mapping[str, Any]) -> ChainConfig:
         config = ChainConfig.model_validate(data)
     except ValidationError as error:
         raise ConfigError(problems_in(error, data)) from error
-    demand_sound(config)
+    require_sound(config)
     return config
 
 
-def demand_sound(config: ChainConfig) -> None:
+def require_sound(config: ChainConfig) -> None:
     """Demand that the parts of a config fit together.
 
     Raises:

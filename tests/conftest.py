@@ -314,6 +314,6 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory) -> Iterator[Installation]:
     """PostgreSQL, Redis, two web processes, a worker and beat, shared by the tests that drive and break them."""
-    servers.demand_engines()
+    servers.require_engines()
     with Installation(tmp_path_factory.mktemp("installation")).running() as installation:
         yield installation

@@ -14,7 +14,7 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.export import answer_now
-from prefmh_web.campaigns.record.rows import Snapshot, Stretch
+from prefmh_web.campaigns.record.rows import Snapshot, StepRange
 from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.bodies import stream
 from sampler import tables
@@ -131,7 +131,7 @@ def page(
     return {"rows": rows, "cursor": cursor, "is_last": is_last}
 
 
-def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[Stretch | None, bool]:
+def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[StepRange | None, bool]:
     """Return the next steps, and whether they are the last ones; None where there are no more.
 
     Raises:
@@ -151,7 +151,7 @@ def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[Stretch | None, bool]:
         return None, True
     index, done = left[0]
     last = min(done + wanted.limit, snapshot.steps[index])
-    return Stretch(index, done, last), len(left) == 1 and last == snapshot.steps[index]
+    return StepRange(index, done, last), len(left) == 1 and last == snapshot.steps[index]
 
 
 def _position(wanted: PageIn) -> tuple[int, int]:

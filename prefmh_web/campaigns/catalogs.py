@@ -133,12 +133,12 @@ def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Gra
     kind = sampler.OBJECT_KINDS[space.objects]
     with catalog.file.open("rb") as file:
         reading = kind.read(file, _progress_of(catalog), pictures)  # type: ignore[arg-type]  # Django's files do as a BinaryIO does
-    _demand_columns(space, reading.extra_columns)
+    _require_columns(space, reading.extra_columns)
     neighbours = kind.neighbours(reading.items, space.neighbours) if space.neighbours else ((),) * len(reading.items)
     return reading, neighbours
 
 
-def _demand_columns(space: sampler.CatalogConfig, columns: Sequence[str]) -> None:
+def _require_columns(space: sampler.CatalogConfig, columns: Sequence[str]) -> None:
     for shown in space.context:
         if shown.column not in columns:
             found = ", ".join(f"“{name[:40]}”" for name in columns[:10]) or "no further columns"
@@ -211,7 +211,7 @@ def _progress_of(catalog: Catalog) -> Callable[[int, int | None], None]:
 
 
 @dataclass(frozen=True)
-class Kept:
+class RetainedUpload:
     """A file that is kept.
 
     Args:
@@ -242,22 +242,22 @@ class Kept:
         default_storage.delete(self.name)
 
 
-def keep(researcher_id: int, file: File[Any]) -> Kept:
+def keep(researcher_id: int, file: File[Any]) -> RetainedUpload:
     """Keep a file of a researcher."""
     _make_room(researcher_id)
     file.seek(0)
     name = default_storage.save(f"{_folder(researcher_id)}/{secrets.token_urlsafe(24)}", file)
-    return Kept(name, (file.name or "")[-255:])
+    return RetainedUpload(name, (file.name or "")[-255:])
 
 
-def by_ticket(researcher_id: int, ticket: str) -> Kept | None:
+def by_ticket(researcher_id: int, ticket: str) -> RetainedUpload | None:
     """Return the file of a ticket; None if it is none of the researcher's, too old, or gone."""
     try:
         name, filename = signing.loads(ticket, salt=_SALT, max_age=KEPT_FOR_S)
     except signing.BadSignature:
         return None
     is_theirs = name.startswith(f"{_folder(researcher_id)}/")
-    return Kept(name, filename) if is_theirs and default_storage.exists(name) else None
+    return RetainedUpload(name, filename) if is_theirs and default_storage.exists(name) else None
 
 
 def all_names() -> list[str]:

@@ -145,7 +145,7 @@ def look_again(campaign: Campaign) -> None:
 def _hint(task: str, *arguments: int, queue: str | None = None) -> None:
     # robust: what is stored stays stored, whatever becomes of a hint. A lambda: Django cannot log a failed partial.
     transaction.on_commit(
-        lambda: publishing.publish(publishing.Hint(f"prefmh_web.tasks.{task}", arguments, queue)), robust=True
+        lambda: publishing.publish(publishing.TaskMessage(f"prefmh_web.tasks.{task}", arguments, queue)), robust=True
     )
 
 

@@ -28,7 +28,7 @@ from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Stat
 from prefmh_web.config import CampaignConfig, Study
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 from prefmh_web.recruiters import Recruiter
-from sampler.judges import Shares
+from sampler.judges import TrialShares
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Limits:
     minutes_per_person: int | None
     active_minutes: int | None
     wait_minutes: int | None
-    shares: Shares
+    shares: TrialShares
     has_checks: bool
     has_budget: bool
     ends_parts: bool
@@ -65,7 +65,7 @@ class Limits:
     def of(cls, study: Study) -> Limits:
         """Return what a study asks. What is noted of each person asks nothing where nobody is told apart."""
         recruiter, is_noted = study.platform, study.platform.knows_people
-        shares = study.protocol.shares if is_noted else Shares()
+        shares = study.protocol.shares if is_noted else TrialShares()
         active, wait = (study.max_active_minutes, study.longest_wait) if is_noted else (None, None)
         each = (study.votes_per_person, study.minutes_per_person, active, wait)
         is_set = any(limit is not None for limit in each)
@@ -256,7 +256,7 @@ def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
     if started_campaign(chain.campaign).config.generates:
         return None
     plan, (keys, indices) = plan_of(chain.campaign), _rows(chain.campaign_id, chain.campaign.started_at)
-    if chain.waits_for_others or not plan.is_cheap_at(chain.step + 1):
+    if chain.waits_for_others or not plan.is_fast_at(chain.step + 1):
         return None
     try:
         drawn = sampler.ask(plan, sampler.Position(chain.index, chain.step, indices[chain.head_id]))

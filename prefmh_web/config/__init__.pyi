@@ -15,11 +15,11 @@ from .campaign import settings_page as settings_page
 from .campaign import validation_errors as validation_errors
 from .protocol import GREATEST_NUMBER as GREATEST_NUMBER
 from .protocol import LONGEST_ANSWER as LONGEST_ANSWER
-from .protocol import Check as Check
+from .protocol import ComprehensionQuestion as ComprehensionQuestion
 from .protocol import OwnPair as OwnPair
 from .protocol import PracticePair as PracticePair
 from .protocol import Protocol as Protocol
-from .protocol import Question as Question
+from .protocol import SurveyQuestion as SurveyQuestion
 from .study import LONGEST_NAME as LONGEST_NAME
 from .study import Outcome as Outcome
 from .study import Pay as Pay

@@ -225,7 +225,7 @@ class CampaignConfig(sampler.ChainConfig):
 def validation_errors(config: CampaignConfig) -> Iterator[FieldError]:
     """Yield where a configuration does not fit together."""
     try:
-        sampler.demand_sound(config)
+        sampler.require_sound(config)
     except sampler.ConfigError as error:
         yield from ((problem.path, problem.message) for problem in error.problems)
         return

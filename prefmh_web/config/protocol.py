@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from sampler.declared import JUDGED_BY, ONE_LINE, Declared, ui
-from sampler.judges import Shares
+from sampler.judges import TrialShares
 
 VOTERS = "it decides who votes and how much each gives, so votes before and after would come from different crowds"
 TRIALS = "the record declares beforehand how often trials come, and their answers are compared with each other"
@@ -42,7 +42,7 @@ Text = Annotated[
 ]
 
 
-class Question(Declared):
+class SurveyQuestion(Declared):
     """A question about the person.
 
     Args:
@@ -135,7 +135,7 @@ class Question(Declared):
         return (low is None or int(answer) >= low) and (high is None or int(answer) <= high)
 
 
-class Check(Declared):
+class ComprehensionQuestion(Declared):
     """A question about the instructions, with the one right answer."""
 
     text: Line = Field(title="Question")
@@ -213,7 +213,7 @@ class Protocol(Declared):
         debriefing: Markdown, shown at the end of the part of somebody who took part.
     """
 
-    questions: tuple[Question, ...] = Field(
+    questions: tuple[SurveyQuestion, ...] = Field(
         default=(),
         max_length=40,
         title="Questions about the person",
@@ -233,7 +233,7 @@ class Protocol(Declared):
         "vote on: feedback on those teaches people what to answer.",
         json_schema_extra=ui(rows="Add a pair", fixed=JUDGED_BY),
     )
-    comprehension: tuple[Check, ...] = Field(
+    comprehension: tuple[ComprehensionQuestion, ...] = Field(
         default=(),
         max_length=40,
         title="Check that people understood the instructions",
@@ -312,9 +312,9 @@ class Protocol(Declared):
         return self
 
     @property
-    def shares(self) -> Shares:
+    def shares(self) -> TrialShares:
         """How often a vote is followed by which trial."""
-        return Shares(self.check_share, self.gold_share, self.repeat_share)
+        return TrialShares(self.check_share, self.gold_share, self.repeat_share)
 
     @property
     def own_pairs(self) -> Sequence[OwnPair]:
@@ -327,6 +327,6 @@ class Protocol(Declared):
         asks = self.questions or self.instructions or self.comprehension or self.debriefing
         return not (asks or self.own_pairs or self.shares.total or self.wait_minutes or self.wait_is_paid)
 
-    def asked(self, *, last: bool) -> Sequence[Question]:
+    def asked(self, *, last: bool) -> Sequence[SurveyQuestion]:
         """Return the questions before the votes, or the last ones, after them."""
         return [question for question in self.questions if question.is_last == last]

@@ -45,7 +45,7 @@ _ZIP = b"PK"
 
 
 @dataclass(frozen=True)
-class Taken:
+class ParsedUpload:
     """A list that came with a form, whose file stands among those of the form unless it is refused.
 
     Args:
@@ -67,7 +67,7 @@ class Taken:
     is_whole: bool = False
 
 
-def take(sent: QueryDict, kept: KeptFiles) -> Taken | None:
+def take(sent: QueryDict, kept: KeptFiles) -> ParsedUpload | None:
     """Put the one file that everything else reads in the place of a list; None where no list was sent.
 
     A list that is refused is taken out of the files. One that was pasted is taken out of the fields once it is a file.
@@ -94,7 +94,7 @@ def take(sent: QueryDict, kept: KeptFiles) -> Taken | None:
         except sampler.CatalogError as error:
             made.close()
             listing = error.listing if isinstance(error, sampler.ListError) else None
-            return Taken(field, sources[0].name or "", str(error), listing=listing)
+            return ParsedUpload(field, sources[0].name or "", str(error), listing=listing)
         made.seek(0)
         if taken.listing is None:
             kept.files[FILE] = made
@@ -110,14 +110,14 @@ def _kind_in(sent: QueryDict) -> str:
     return sent.get(OBJECTS, "texts")
 
 
-def _chosen(sent: QueryDict, name: str) -> sampler.Chosen:
+def _chosen(sent: QueryDict, name: str) -> sampler.ReadOptions:
     if sent.get(SEEN) != name:
         return sampler.AS_SEEN
     header = {"yes": True, "no": False}.get(sent.get(HEADER, ""))
-    return sampler.Chosen(header, sent.get(COLUMN, ""), sent.get(SHEET, ""))
+    return sampler.ReadOptions(header, sent.get(COLUMN, ""), sent.get(SHEET, ""))
 
 
-def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], field: str) -> Taken:
+def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], field: str) -> ParsedUpload:
     name = PurePath(sources[0].name or "list")
     kind = _kind_in(sent)
     if kind not in sampler.OBJECT_COLUMNS:
@@ -136,10 +136,10 @@ def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], fie
             raise
         # Of a long list the beginning may be too little.
         reading = None
-    return Taken(field, sources[0].name or "", "", listing.rows, listing, reading, is_whole)
+    return ParsedUpload(field, sources[0].name or "", "", listing.rows, listing, reading, is_whole)
 
 
-def _archive_of(sources: Sequence[File[Any]], kind: str, made: File[Any], field: str) -> Taken:
+def _archive_of(sources: Sequence[File[Any]], kind: str, made: File[Any], field: str) -> ParsedUpload:
     if field == "paste":
         raise sampler.CatalogError("Pictures and recordings cannot be pasted. Choose their files.")
     first = sources[0]
@@ -147,12 +147,12 @@ def _archive_of(sources: Sequence[File[Any]], kind: str, made: File[Any], field:
         for piece in first.chunks():
             made.write(piece)
         made.name = first.name
-        return Taken(field, first.name or "")
+        return ParsedUpload(field, first.name or "")
     rows = sampler.write_archive([(PurePath(each.name or "").name, _raw(each)) for each in sources], _raw(made))
     made.name = f"{PurePath(first.name or 'files').stem}-and-others.zip"
     if rows > _LOOKED_AT or made.size > _LOOKED_AT_BYTES:
-        return Taken(field, made.name, "", rows)
-    return Taken(field, made.name, "", rows, None, _read(kind, made), is_whole=True)
+        return ParsedUpload(field, made.name, "", rows)
+    return ParsedUpload(field, made.name, "", rows, None, _read(kind, made), is_whole=True)
 
 
 def _raw(file: File[Any]) -> Any:

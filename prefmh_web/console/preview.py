@@ -30,7 +30,7 @@ import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle.model_start import wants_own_pairs
-from prefmh_web.campaigns.model_judges.judges import prompt_as_of_now, prompt_of, question_of, tells_p
+from prefmh_web.campaigns.model_judges.judges import prompt_as_of_now, prompt_of, question_of, uses_log_probabilities
 from prefmh_web.campaigns.models import Campaign, ModelUsage, Side, State
 from prefmh_web.campaigns.monitoring.judging import money
 from prefmh_web.campaigns.objects import Pair
@@ -375,7 +375,7 @@ def estimates_of(campaign: Campaign) -> Iterator[dict[str, Any]]:
             endpoint = endpoints[source.endpoint]
             most, needed = _max_requests(campaign, judge, source), _needed(config, judge, source)
             is_at_once = source.all_at_once and config.rule.evidence != "ratings"
-            expected = most if is_at_once and not tells_p(source, config.rule) else needed
+            expected = most if is_at_once and not uses_log_probabilities(source, config.rule) else needed
             yield _estimate(campaign, index, endpoint, most, expected) | {
                 "question": judge.question,
                 "picture_tokens": _picture_tokens(campaign, source, endpoint),
@@ -444,7 +444,7 @@ def _max_requests(campaign: Campaign, judge: sampler.JudgeConfig, source: sample
         rated = steps + config.chains_at_most
         objects = rated if config.generates else min(rated, campaign.states.count())
         return objects * judge.votes
-    if tells_p(source, config.rule):
+    if uses_log_probabilities(source, config.rule):
         # One for each order in which the pair is shown.
         return steps * (1 if judge.order.startswith("proposal") else min(2, judge.votes))
     return steps * judge.votes
@@ -453,7 +453,7 @@ def _max_requests(campaign: Campaign, judge: sampler.JudgeConfig, source: sample
 def _needed(config: sampler.ChainConfig, judge: sampler.JudgeConfig, source: sampler.ModelSource) -> float | None:
     """Return the mean number of requests with early stopping that can be needed, where the rule has that figure."""
     is_alone = len(config.judges) == 1 and judge.votes <= _LARGEST_BUDGET
-    if not is_alone or config.rule.evidence == "ratings" or tells_p(source, config.rule):
+    if not is_alone or config.rule.evidence == "ratings" or uses_log_probabilities(source, config.rule):
         return None
     votes = sampler.step_votes((judge.votes,))
     return None if votes is None else votes * config.chains_at_most * config.steps

@@ -72,7 +72,7 @@ def _target(answer: sampler.Answer, target: str, states: Mapping[int, State]) ->
     }
 
 
-def _object(share: sampler.Share, state: State, questions: Sequence[sampler.Question]) -> dict[str, Any]:
+def _object(share: sampler.Share, state: State, questions: Sequence[sampler.QuestionResult]) -> dict[str, Any]:
     number = share.object
     return {
         "state": state,

@@ -20,14 +20,14 @@ from prefmh_web.endpoints.errors import AddressRefused, EndpointError, MinuteFul
 from prefmh_web.endpoints.limits import RequestLimits
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
-from prefmh_web.endpoints.servers import Question
+from prefmh_web.endpoints.servers import ChatRequest
 
 Result = TypeVar("Result")
 Job = Callable[[Client], Awaitable[Result]]
 
 
 @dataclass(frozen=True)
-class Called(Generic[Result]):
+class CallResults(Generic[Result]):
     """What some jobs came to: for each, in order, its result or the error that it ended with."""
 
     outcomes: tuple[Result | EndpointError, ...]
@@ -57,16 +57,18 @@ def called(asking: Coroutine[Any, Any, Result]) -> Result:
         limits.flush()
 
 
-def asked(endpoint: Endpoint, questions: Sequence[Question]) -> Called[Reply]:
+def asked(endpoint: Endpoint, questions: Sequence[ChatRequest]) -> CallResults[Reply]:
     """Ask an endpoint some questions, from a thread that has the database."""
 
-    def job(question: Question) -> Job[Reply]:
+    def job(question: ChatRequest) -> Job[Reply]:
         return lambda client: client.ask(question)
 
     return called(call(endpoint, [job(question) for question in questions]))
 
 
-async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]], admitted: Admitted | None = None) -> Called[Result]:
+async def call(
+    endpoint: Endpoint, jobs: Sequence[Job[Result]], admitted: Admitted | None = None
+) -> CallResults[Result]:
     """Run jobs against an endpoint, as many at a time as it may have.
 
     Nothing is raised for what a server does: each job's error stands in its place. After an error that passes, jobs
@@ -77,25 +79,25 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]], admitted: Admitt
         admitted: whose replies count; anybody's if None.
     """
     if not jobs:
-        return Called(())
+        return CallResults(())
     request_limits = limits.request_limits_of(endpoint)
     try:
         as_usual = request_limits.circuit.admit(f"the endpoint {endpoint.name}")
     except TryLater as error:
-        return Called((error,) * len(jobs))
+        return CallResults((error,) * len(jobs))
     minute_limit = request_limits.within_minute if endpoint.is_limited_per_minute else None
     try:
         client = Client(endpoint, minute_limit, admitted)
         outcomes = await _side_by_side(client, request_limits, jobs, one_by_one=not as_usual)
     except AddressRefused as error:
         request_limits.passed((), 0, error, was_usual=as_usual)
-        return Called((error,) * len(jobs))
+        return CallResults((error,) * len(jobs))
     except BaseException:
         # A fault of ours, or it was cancelled: a trial is for the next caller.
         if not as_usual:
             request_limits.circuit.release()
         raise
-    found = Called(outcomes)
+    found = CallResults(outcomes)
     failure = _what_failed(found.errors, has_asked=bool(client.calls))
     request_limits.passed(client.calls, client.unparsable, failure, was_usual=as_usual)
     return found

@@ -37,7 +37,7 @@ from prefmh_web.endpoints.errors import (
 from prefmh_web.endpoints.loop import held
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
-from prefmh_web.endpoints.servers import Body, Dialect, Question, Server
+from prefmh_web.endpoints.servers import Body, ChatRequest, Dialect, Server
 
 # Room for a label with its quotation marks and full stop; prose need not be read to its end.
 LABEL_TOKENS = 8
@@ -133,8 +133,9 @@ class Client:
         """How its server is asked, as that is known now."""
         return Dialect(self.endpoint.dialect).server
 
-    async def ask(self, question: Question) -> Reply:
-        """Return the reply to a question; confined to its choices where the server can, which is checked all the same.
+    async def ask(self, question: ChatRequest) -> Reply:
+        """Return the reply to a question; constrained to its choices where the server can, which is checked all the
+        same.
 
         Raises:
             EndpointError: there is none, or not the log-probabilities that were asked for; or it does not count.
@@ -267,7 +268,7 @@ HttpAnswer = tuple[int, Mapping[str, str], bytes]
 """Status, headers by their names in small letters, content; of an error, that is empty where it could not be read."""
 
 
-def exact_request(endpoint: Endpoint, question: Question) -> tuple[str, str]:
+def exact_request(endpoint: Endpoint, question: ChatRequest) -> tuple[str, str]:
     """Return a question as it would go over the wire, for people to look at: its path, and its body as text.
 
     Nothing is sent, and no key is read.

@@ -25,12 +25,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from prefmh_web.endpoints.calls import Called, Job, call
+from prefmh_web.endpoints.calls import CallResults, Job, call
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.errors import EndpointError, NoDistribution, NotReported, Unable, Unparsable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted, Identity
-from prefmh_web.endpoints.servers import Compared, Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, ComparedPair, Dialect
 from sampler import judges
 
 MAX_ASKS = 3
@@ -66,22 +66,22 @@ class Pair:
         """Return what the judge is shown under one presentation."""
         return self.prompt.messages(*judges.in_order(self.current, self.proposal, proposal_first))
 
-    def compared(self, proposal_first: bool) -> Compared:
+    def compared(self, proposal_first: bool) -> ComparedPair:
         """Return the same for a program."""
         return compared(self.criterion, *judges.in_order(self.current, self.proposal, proposal_first))
 
 
-def compared(criterion: str, first: judges.ShownObject, second: judges.ShownObject) -> Compared:
+def compared(criterion: str, first: judges.ShownObject, second: judges.ShownObject) -> ComparedPair:
     """Return a pair as a program is shown it: without words around it."""
 
     def told(shown: judges.ShownObject) -> str:
         return str(judges.picture_part(shown.picture)["image_url"]["url"]) if shown.picture else shown.text
 
-    return Compared(criterion, told(first), told(second))
+    return ComparedPair(criterion, told(first), told(second))
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatingRequest:
     """One judge's question about one object; several criteria in one question make the rating a joint one."""
 
     prompt: judges.Prompt
@@ -91,7 +91,7 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class Given:
+class ModelAnswer:
     """One vote, or one rating.
 
     Args:
@@ -125,7 +125,7 @@ class Answers:
         sound: of each reply with log-probabilities, whether they were those of a distribution.
     """
 
-    given: tuple[Given, ...]
+    given: tuple[ModelAnswer, ...]
     failure: EndpointError | None
     sound: tuple[bool, ...] = ()
 
@@ -162,11 +162,11 @@ async def votes(
     order = {index: bool(first) for index, first in enumerate(proposal_first)}
     if uniforms is None:
         return await _sampled(endpoint, pair, order, rng, admitted)
-    left_out = sampled if endpoint.samples_plainly else ()
+    left_out = sampled if endpoint.samples_untruncated else ()
     to_draw = {index: first for index, first in order.items() if first not in left_out}
     drawn = await _drawn(endpoint, pair, to_draw, uniforms, known or {}, admitted)
-    if isinstance(drawn.failure, UNREPORTED) and not endpoint.samples_plainly:
-        why = endpoint.sampling_words or "whether it truncates is not tested"
+    if isinstance(drawn.failure, UNREPORTED) and not endpoint.samples_untruncated:
+        why = endpoint.sampling_evidence or "whether it truncates is not tested"
         return replace(
             drawn, failure=NotReported(f"{drawn.failure.reason}; and a vote cannot be sampled instead: {why}")
         )
@@ -179,7 +179,7 @@ async def votes(
 
 
 async def ratings(
-    endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
+    endpoint: Endpoint, rated: RatingRequest, count: int, rng: np.random.Generator, admitted: Admitted | None = None
 ) -> Answers:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes`."""
     messages = rated.prompt.messages(rated.shown)
@@ -209,7 +209,7 @@ async def _sampled(
     """Ask for a vote at each place, one request each, at the judge's temperature."""
     question = question_for(endpoint, pair.temperature, judges.LABELS)
 
-    def job(index: int, first: bool) -> Job[Given]:
+    def job(index: int, first: bool) -> Job[ModelAnswer]:
         shown = replace(question, messages=pair.messages(first), compared=pair.compared(first))
 
         def parse(reply: str | None) -> bool:
@@ -235,7 +235,7 @@ async def _drawn(
     distribution. It is asked for once more; if that fails too, p is not told.
     """
     wanted, sound = sorted(set(order.values()) - set(known)), list[bool]()
-    jobs = [_preference(pair, first, confines(endpoint), sound) for first in wanted]
+    jobs = [_preference(pair, first, constrains(endpoint), sound) for first in wanted]
     untold = "returns no log-probabilities" if endpoint.can_log_probabilities is False else ""
     called = await _called(endpoint, jobs, untold, (pair.current, pair.proposal), admitted)
     told: dict[bool, tuple[float, Identity | None]] = {first: (p, None) for first, p in known.items()}
@@ -243,7 +243,7 @@ async def _drawn(
         if not isinstance(outcome, EndpointError):
             told[first] = outcome
     given = tuple(
-        Given(index, judges.drawn_vote(uniforms[index], told[first][0]), 0, first, *told[first])
+        ModelAnswer(index, judges.drawn_vote(uniforms[index], told[first][0]), 0, first, *told[first])
         for index, first in order.items()
         if first in told
     )
@@ -252,25 +252,27 @@ async def _drawn(
     return Answers(given, others[0] if others else called.failure, tuple(sound))
 
 
-def question_for(endpoint: Endpoint, temperature: float, choices: Sequence[str]) -> Question:
-    """Return what is asked for one of some answers, confined to them where the server can do that."""
-    confined = choices if confines(endpoint) else ()
-    return Question(endpoint.model, (), LABEL_TOKENS, temperature, choices=confined, thinking=endpoint.thinking_tokens)
+def question_for(endpoint: Endpoint, temperature: float, choices: Sequence[str]) -> ChatRequest:
+    """Return what is asked for one of some answers, constrained to them where the server can do that."""
+    constrained = choices if constrains(endpoint) else ()
+    return ChatRequest(
+        endpoint.model, (), LABEL_TOKENS, temperature, choices=constrained, thinking=endpoint.thinking_tokens
+    )
 
 
 def _answer(
-    question: Question,
+    question: ChatRequest,
     parse: Callable[[str | None], int],
     rng: np.random.Generator,
     index: int = 0,
     proposal_first: bool = False,
     *,
     keeps_reasons: bool = False,
-) -> Job[Given]:
+) -> Job[ModelAnswer]:
     """Return the job that asks a question until the reply is an answer, with other seeds."""
     seeds = [int(rng.random() * _LARGEST_SEED) for _ in range(MAX_ASKS)]
 
-    async def answer(client: Client) -> Given:
+    async def answer(client: Client) -> ModelAnswer:
         began = time.monotonic()
         for asks, seed in enumerate(seeds, start=1):
             reply = await client.ask(replace(question, seed=seed))
@@ -281,18 +283,18 @@ def _answer(
                 client.unparsable += 1
                 continue
             reason, seconds = reply.reasoning if keeps_reasons else "", time.monotonic() - began
-            return Given(index, value, asks, proposal_first, None, reply.identity, seconds, reason)
+            return ModelAnswer(index, value, asks, proposal_first, None, reply.identity, seconds, reason)
         raise Unparsable(f"no answer in {len(seeds)} replies; the last one: {why}")
 
     return answer
 
 
-def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> Job[tuple[float, Identity]]:
+def _preference(pair: Pair, first: bool, constrained: bool, sound: list[bool]) -> Job[tuple[float, Identity]]:
     """Return the job that asks for p under one presentation, and notes of each reply whether it was sound."""
     messages = pair.messages(first)
 
     async def ask_once(client: Client, seed: int) -> tuple[float, Identity]:
-        question = Question(client.endpoint.model, messages, seed=seed, log_probabilities=True)
+        question = ChatRequest(client.endpoint.model, messages, seed=seed, log_probabilities=True)
         try:
             reply = await client.ask(question)
         except NoDistribution:
@@ -300,7 +302,7 @@ def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> J
             raise
         sound.append(True)
         try:
-            told = judges.label_preference(reply.tokens, pair.temperature, confined=confined)
+            told = judges.label_preference(reply.tokens, pair.temperature, constrained=constrained)
         except judges.NoPreferenceError as error:
             raise NotReported(str(error)) from None
         return judges.preference_for_proposal(told.first, first), reply.identity
@@ -317,7 +319,7 @@ def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> J
 
 async def _answers(
     endpoint: Endpoint,
-    jobs: Sequence[Job[Given]],
+    jobs: Sequence[Job[ModelAnswer]],
     shown: Sequence[judges.ShownObject],
     admitted: Admitted | None = None,
     *,
@@ -339,15 +341,15 @@ async def _called(
     unable: str,
     shown: Sequence[judges.ShownObject],
     admitted: Admitted | None,
-) -> Called[Answer]:
+) -> CallResults[Answer]:
     """Run jobs, unless the endpoint was seen to be unable to do them: why in words, empty if it was not."""
     if endpoint.can_images is False and any(each.picture for each in shown):
         unable = unable or "does not see pictures"
     if unable:
-        return Called((Unable(f"{endpoint.name} {unable}"),) * len(jobs))
+        return CallResults((Unable(f"{endpoint.name} {unable}"),) * len(jobs))
     return await call(endpoint, jobs, admitted)
 
 
-def confines(endpoint: Endpoint) -> bool:
-    """Say whether replies are confined: where the server knows how, unless it was seen not to."""
-    return Dialect(endpoint.dialect).server.confined is not None and endpoint.can_confine is not False
+def constrains(endpoint: Endpoint) -> bool:
+    """Say whether replies are constrained: where the server knows how, unless it was seen not to."""
+    return Dialect(endpoint.dialect).server.constrained is not None and endpoint.can_constrain is not False

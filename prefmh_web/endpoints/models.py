@@ -53,15 +53,15 @@ class Endpoint(models.Model):
 
     # What `probe.py` saw: null until it was tried.
     tested_at = models.DateTimeField(null=True, blank=True, editable=False)
-    can_confine = models.BooleanField(null=True, editable=False)
+    can_constrain = models.BooleanField(null=True, editable=False)
     can_log_probabilities = models.BooleanField(null=True, editable=False)
     can_token_ids = models.BooleanField(null=True, editable=False)
     can_images = models.BooleanField(null=True, editable=False)
     can_vary = models.BooleanField(null=True, editable=False)
     # What *Test* saw of its distribution (`truth.py`): whether it samples plainly, null where that is not tested, and
     # why.
-    samples_plainly = models.BooleanField(null=True, editable=False)
-    sampling_words = models.CharField(max_length=300, blank=True, editable=False)
+    samples_untruncated = models.BooleanField(null=True, editable=False)
+    sampling_evidence = models.CharField(max_length=300, blank=True, editable=False)
     context_tokens = models.PositiveIntegerField(null=True, editable=False)
     # What *Test* saw of each ability and of the distribution; empty until all of that was tried.
     profile = models.JSONField(default=dict, blank=True, editable=False)
@@ -101,7 +101,7 @@ class Endpoint(models.Model):
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
     @property
-    def is_resting(self) -> bool:
+    def is_circuit_open(self) -> bool:
         """Whether the circuit is open: nothing is sent until `open_until`."""
         return self.open_until is not None and self.open_until > timezone.now()
 

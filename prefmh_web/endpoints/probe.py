@@ -13,7 +13,7 @@ replies.
 The abilities:
 
     independent replies different seeds give different replies (else all votes would be copies of one)
-    confinement         a reply confined to two unlikely words is one of them
+    constrained replies         a reply constrained to two unlikely words is one of them
     log-probabilities   the first token comes with those of its rivals
     token ids           a chat becomes ids, ids go in and come out, at plain temperature sampling, and become a text
     images              a picture changes how many tokens the server reads, and what is in it does not
@@ -68,8 +68,8 @@ from prefmh_web.endpoints.errors import (
 from prefmh_web.endpoints.limits import request_limits_of
 from prefmh_web.endpoints.models import Endpoint, EndpointTest, as_it_was
 from prefmh_web.endpoints.replies import Identity, storable
-from prefmh_web.endpoints.servers import Dialect, Question, dialect_of_host
-from prefmh_web.endpoints.truth import ASK, CANNOT, HOT, SEEDS, Effect, Seen
+from prefmh_web.endpoints.servers import ChatRequest, Dialect, dialect_of_host
+from prefmh_web.endpoints.truth import ASK, CANNOT, HOT, SEEDS, Effect, Observation
 from prefmh_web.endpoints.writer import prompt_ids, words_of
 from prefmh_web.transport import publishing
 from sampler.judges import Picture, ShownObject, pairwise_prompt
@@ -128,7 +128,7 @@ def _wrong_address(endpoint: Endpoint, reason: str) -> str:
     return ""
 
 
-def probe(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
+def probe(endpoint: Endpoint) -> tuple[list[Observation], EndpointError | None]:
     """Try an endpoint, keep what was seen with it, and return it in words, with why it ended early if it did.
 
     A resting circuit is no obstacle: who presses the button has often just mended the server.
@@ -156,7 +156,7 @@ def _explained(endpoint: Endpoint, failure: EndpointError | None) -> EndpointErr
     return type(failure)(f"the server has no model “{endpoint.model}”; it lists {few}")
 
 
-def _keep_abilities(endpoint: Endpoint, seen: Sequence[Seen]) -> None:
+def _keep_abilities(endpoint: Endpoint, seen: Sequence[Observation]) -> None:
     """Store what a test saw; nothing at all says that the endpoint is not tested."""
     can = {Effect.OBEYED.value: True, Effect.IGNORED.value: False, Effect.REFUSED.value: False}
     passed = {each.field: can.get(each.effect) for each in seen}
@@ -165,7 +165,7 @@ def _keep_abilities(endpoint: Endpoint, seen: Sequence[Seen]) -> None:
     if seen:
         if as_it_was(endpoint).exclude(dialect=endpoint.dialect).exists():
             # What was seen of its distribution was seen of another kind of server.
-            kept |= {"profile": {}, "samples_plainly": None, "sampling_words": ""}
+            kept |= {"profile": {}, "samples_untruncated": None, "sampling_evidence": ""}
         kept["dialect"] = endpoint.dialect
     _store(endpoint, kept)
 
@@ -176,7 +176,7 @@ def _store(endpoint: Endpoint, kept: dict[str, Any]) -> None:
     as_it_was(endpoint).update(**kept)
 
 
-async def _tried(client: Client) -> list[Seen]:
+async def _tried(client: Client) -> list[Observation]:
     """Find out the kind of server, and run all checks, one after another."""
     endpoint = client.endpoint
     endpoint.dialect = await _dialect_of(client)
@@ -190,20 +190,20 @@ async def _tried(client: Client) -> list[Seen]:
     return [await _seen(client, name, check) for name, (check, _) in _CHECKS.items()]
 
 
-async def _seen(client: Client, name: str, check: Callable[[Client], Awaitable[str]]) -> Seen:
+async def _seen(client: Client, name: str, check: Callable[[Client], Awaitable[str]]) -> Observation:
     try:
         why_not = await check(client)
     except CANNOT as error:
-        return Seen(name, Effect.REFUSED, error.reason[:300])
+        return Observation(name, Effect.REFUSED, error.reason[:300])
     except Unreachable as error:
-        return Seen(name, Effect.UNTOLD, f"not known, for {error.reason}"[:300])
+        return Observation(name, Effect.UNTESTABLE, f"not known, for {error.reason}"[:300])
     except _UntoldError as why:
-        return Seen(name, Effect.UNTOLD, str(why))
-    return Seen(name, Effect.IGNORED if why_not else Effect.OBEYED, (why_not or "yes")[:300])
+        return Observation(name, Effect.UNTESTABLE, str(why))
+    return Observation(name, Effect.IGNORED if why_not else Effect.OBEYED, (why_not or "yes")[:300])
 
 
-def _question(endpoint: Endpoint, seed: int = SEEDS[0]) -> Question:
-    return Question(endpoint.model, ASK, _LONGEST_ANSWER, 1.0, seed, thinking=endpoint.thinking_tokens)
+def _question(endpoint: Endpoint, seed: int = SEEDS[0]) -> ChatRequest:
+    return ChatRequest(endpoint.model, ASK, _LONGEST_ANSWER, 1.0, seed, thinking=endpoint.thinking_tokens)
 
 
 async def _dialect_of(client: Client) -> str:
@@ -251,17 +251,17 @@ async def _varies(client: Client) -> str:
     return f"{len(seeds)} seeds at temperature {hot:g} gave the same reply: its votes would be copies of each other"
 
 
-async def _confines(client: Client) -> str:
-    if client.server.confined is None:
+async def _constrains(client: Client) -> str:
+    if client.server.constrained is None:
         return "this kind of server has no field for it; replies are read strictly"
     questions = [replace(_question(client.endpoint, seed), choices=_UNLIKELY) for seed in SEEDS[:2]]
     replies = [(await client.ask(question)).text for question in questions]
     outside = [reply for reply in replies if reply not in _UNLIKELY]
-    return f"a reply confined to {' or '.join(_UNLIKELY)} was {outside[0]!r}" if outside else ""
+    return f"a reply constrained to {' or '.join(_UNLIKELY)} was {outside[0]!r}" if outside else ""
 
 
 async def _has_log_probabilities(client: Client) -> str:
-    reply = await client.ask(Question(client.endpoint.model, ASK, log_probabilities=True))
+    reply = await client.ask(ChatRequest(client.endpoint.model, ASK, log_probabilities=True))
     return "" if len(reply.tokens) > 1 else "only one token came with its log-probability"
 
 
@@ -315,7 +315,7 @@ _THINKS_FIRST = "max_completion_tokens"
 _THINKING = {Dialect.OPENAI: Dialect.OPENAI_REASONING, Dialect.AZURE: Dialect.AZURE_REASONING}
 _CHECKS: dict[str, tuple[Callable[[Client], Awaitable[str]], str]] = {
     "independent replies": (_varies, "can_vary"),
-    "confinement": (_confines, "can_confine"),
+    "constrained replies": (_constrains, "can_constrain"),
     "log-probabilities": (_has_log_probabilities, "can_log_probabilities"),
     "token ids": (_has_token_ids, "can_token_ids"),
     "images": (_sees_images, "can_images"),
@@ -393,8 +393,8 @@ def test_distribution(endpoint: Endpoint, pairs: Sequence[truth.Pair]) -> Endpoi
 def _keep_distribution(endpoint: Endpoint, profile: dict[str, Any]) -> None:
     """Keep what was seen of an endpoint's distribution; empty where it was not seen to the end."""
     endpoint.profile = profile
-    samples_plainly, words = truth.plainness(endpoint)
-    _store(endpoint, {"profile": profile, "samples_plainly": samples_plainly, "sampling_words": words[:300]})
+    samples_untruncated, words = truth.untruncated(endpoint)
+    _store(endpoint, {"profile": profile, "samples_untruncated": samples_untruncated, "sampling_evidence": words[:300]})
 
 
 @dataclass(frozen=True)
@@ -413,7 +413,7 @@ def most(endpoint: Endpoint, requests: int = MAX_REQUESTS, longest: int = 0) -> 
     """
     if endpoint.input_price is None or endpoint.output_price is None:
         return Most(requests, None)
-    question = Question(endpoint.model, max_tokens=_LONGEST_ANSWER, thinking=endpoint.thinking_tokens)
+    question = ChatRequest(endpoint.model, max_tokens=_LONGEST_ANSWER, thinking=endpoint.thinking_tokens)
     written = requests * Dialect(endpoint.dialect).server.limit(question)
     read = requests * (_MAX_TOKENS_IN + 2 * longest) + _TOKENS_OF_PICTURES
     return Most(requests, (read * endpoint.input_price + written * endpoint.output_price) / 1e6)
@@ -502,7 +502,7 @@ def _report(endpoint: Endpoint, watch: Watch) -> dict[str, Any]:
         _keep_distribution(
             endpoint, {} if untried else {"tested_at": when, "requests": watch.requests, "fields": fields}
         )
-    passed = {Effect.OBEYED.value: True, Effect.UNTOLD.value: None}
+    passed = {Effect.OBEYED.value: True, Effect.UNTESTABLE.value: None}
     return {
         "failure": failure.reason if failure else "",
         "untried": untried.reason if untried else "",
@@ -550,4 +550,4 @@ def _end(test: EndpointTest, reason: str) -> None:
 
 def _hint(test: EndpointTest) -> None:
     # robust: a broker that is away undoes nothing; `look_after` gives the hint again.
-    transaction.on_commit(lambda: publishing.publish(publishing.Hint(_TASK, (test.pk,))), robust=True)
+    transaction.on_commit(lambda: publishing.publish(publishing.TaskMessage(_TASK, (test.pk,))), robust=True)

@@ -95,7 +95,7 @@ def _one_choice(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Said:
+class ReplyContent:
     """One answer as it came.
 
     Args:
@@ -113,7 +113,7 @@ class Said:
 _EMPTY_THOUGHT = re.compile(r"\s*<(think|thinking)>\s*</\1>\s*")
 
 
-def said(reply: dict[str, Any]) -> Said:
+def said(reply: dict[str, Any]) -> ReplyContent:
     """Return the one answer of a chat completion."""
     _raise_error_in(reply)
     choice = _one_choice(reply)
@@ -123,10 +123,10 @@ def said(reply: dict[str, Any]) -> Said:
     text, has_thought = _words_of(message.get("content"))
     has_thought = has_thought or _tells_thought(message) or _thought_tokens(reply) > 0
     if finish == "content_filter" or message.get("refusal"):
-        return Said(None, has_thought, finish)
+        return ReplyContent(None, has_thought, finish)
     if text is not None and (empty := _EMPTY_THOUGHT.match(text)):
         text = text[empty.end() :]
-    return Said(text, has_thought, finish)
+    return ReplyContent(text, has_thought, finish)
 
 
 def _words_of(content: object) -> tuple[str | None, bool]:

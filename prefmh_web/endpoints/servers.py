@@ -34,7 +34,7 @@ THINKING_TOKENS = 2_048
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedPair:
     """A pair as a program is shown it: the question, and each object's text or the data URL of its picture."""
 
     question: str
@@ -43,7 +43,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Question:
+class ChatRequest:
     """One chat with a model, in the messages of the OpenAI protocol.
 
     Args:
@@ -51,7 +51,7 @@ class Question:
         messages: system and user messages; a picture is a part of the kind `image_url` that holds a data URL.
         max_tokens: of the answer.
         temperature, seed: of the sampling.
-        choices: texts that the answer is confined to, where the server can do that.
+        choices: texts that the answer is constrained to, where the server can do that.
         log_probabilities: whether those of the most probable first tokens are asked for.
         thinking: how many tokens the model may think before its answer; None where it is not to think.
         compared: the pair that the messages show; only a program reads it.
@@ -65,7 +65,7 @@ class Question:
     choices: Sequence[str] = ()
     log_probabilities: bool = False
     thinking: int | None = None
-    compared: Compared | None = None
+    compared: ComparedPair | None = None
 
 
 CHAT = "/chat/completions"
@@ -114,7 +114,7 @@ class Server:
         sets_temperature: whether it takes another temperature than 1.
         hottest: the highest temperature that it takes.
         takes_seed: whether it has a field for the seed.
-        confined: the fields that confine an answer to some texts; None where it knows none.
+        constrained: the fields that constrain an answer to some texts; None where it knows none.
         max_log_probabilities: how many first tokens it tells; 0 where it tells none.
         ends: its words for an end that the model chose.
         has_detail: whether it has a field for how closely its model looks at pictures.
@@ -125,7 +125,8 @@ class Server:
         cannot_but_think: a regular expression that finds the names of models which think whatever they are told.
         least_effort: the fields that keep the thoughts of these short.
         names_its_provider: whether a reply says who answered in its place, which is a part of the identity.
-        why_plain: why its sampling is known to be changed by nothing but the temperature; empty where it is not known.
+        why_untruncated: why its sampling is known to be changed by nothing but the temperature; empty where it is not
+            known.
         writing: how it goes on from token ids; None where it takes or returns none.
         picture_tokens: of one picture of up to 1024 by 1024 pixels at most, by the documentation; 0 where it does not
             say.
@@ -141,7 +142,7 @@ class Server:
     sets_temperature: bool = True
     hottest: float = 2.0
     takes_seed: bool = True
-    confined: Mapping[str, Any] | None = None
+    constrained: Mapping[str, Any] | None = None
     max_log_probabilities: int = 20
     ends: Sequence[str] = ("stop",)
     has_detail: bool = False
@@ -152,7 +153,7 @@ class Server:
     cannot_but_think: str = r"(?!)"
     least_effort: Mapping[str, Any] = field(default_factory=dict)
     names_its_provider: bool = False
-    why_plain: str = ""
+    why_untruncated: str = ""
     writing: Writing | None = None
     picture_tokens: int = 0
 
@@ -165,19 +166,19 @@ class Server:
         """Return where a chat with a model goes."""
         return self.chat_path.format(model=quote(model, safe=""))
 
-    def body(self, question: Question) -> Body:
+    def body(self, question: ChatRequest) -> Body:
         """Return the body of a request for one answer."""
         head = {"model": question.model, "messages": list(question.messages), self.limit_field: self.limit(question)}
         thinks = self.thinking_fields(question)
         return head | thinks | self.sampling(question.temperature, question.seed) | self.extras(question)
 
-    def limit(self, question: Question) -> int:
+    def limit(self, question: ChatRequest) -> int:
         """Return the most tokens of an answer, with those of the thought before it."""
         if question.thinking is not None:
             return question.max_tokens + question.thinking
         return question.max_tokens + (THINKING_TOKENS if self._cannot_but_think(question) else 0)
 
-    def estimate(self, question: Question) -> int:
+    def estimate(self, question: ChatRequest) -> int:
         """Return about how many tokens a question reads and may write, before it is asked.
 
         On the safe side, since what the reply says counts instead: English has four characters a token, other scripts
@@ -189,13 +190,13 @@ class Server:
         read = (_A_PICTURE if text is None else len(text.encode(errors="replace")) / _BYTES_A_TOKEN for text in texts)
         return self.limit(question) + math.ceil(sum(read))
 
-    def thinking_fields(self, question: Question) -> Body:
+    def thinking_fields(self, question: ChatRequest) -> Body:
         """Return the fields that let a model think as much as the question says, or keep it from thinking."""
         if question.thinking is not None:
             return _filled(self.thinking or {}, {"{most}": question.thinking})
         return dict(self.least_effort if self._cannot_but_think(question) else self.not_thinking)
 
-    def _cannot_but_think(self, question: Question) -> bool:
+    def _cannot_but_think(self, question: ChatRequest) -> bool:
         return re.search(self.cannot_but_think, question.model) is not None
 
     def sampling(self, temperature: float, seed: int) -> Body:
@@ -203,21 +204,21 @@ class Server:
         heat = {"temperature": temperature} if self.sets_temperature else {}
         return heat | dict(self.neutral) | ({"seed": seed} if self.takes_seed else {})
 
-    def extras(self, question: Question) -> Body:
-        """Return the fields that confine the answer, or ask for log-probabilities, where the question wants that."""
+    def extras(self, question: ChatRequest) -> Body:
+        """Return the fields that constrain the answer, or ask for log-probabilities, where the question wants that."""
         fields: Body = {}
-        if self.confined is not None and self.is_confined(question):
+        if self.constrained is not None and self.is_constrained(question):
             rule = "root ::= " + " | ".join(json.dumps(choice) for choice in question.choices)
-            fields = _filled(self.confined, {"{choices}": list(question.choices), "{grammar}": rule})
+            fields = _filled(self.constrained, {"{choices}": list(question.choices), "{grammar}": rule})
         if question.log_probabilities:
             fields = fields | {"logprobs": True, "top_logprobs": self.max_log_probabilities}
         return fields
 
-    def is_confined(self, question: Question) -> bool:
-        """Say whether an answer is confined to the question's choices; a thought could not be."""
-        return self.confined is not None and bool(question.choices) and question.thinking is None
+    def is_constrained(self, question: ChatRequest) -> bool:
+        """Say whether an answer is constrained to the question's choices; a thought could not be."""
+        return self.constrained is not None and bool(question.choices) and question.thinking is None
 
-    def settled(self, question: Question) -> Body:
+    def settled(self, question: ChatRequest) -> Body:
         """Return the body without what differs from request to request."""
         return _settled(self.body(question))
 
@@ -225,7 +226,7 @@ class Server:
         """Return a reply in the form of a chat completion, whatever it holds."""
         return reply
 
-    def text(self, reply: Body, question: Question) -> str | None:
+    def text(self, reply: Body, question: ChatRequest) -> str | None:
         """Return the text of the one answer; None where there is none, or a filter or a refusal stands in its place.
 
         A text that may not count comes with a mark at its end, which makes it no answer to any parser: it was cut
@@ -242,7 +243,7 @@ class Server:
             return f"{said.text} [finish_reason: {shown(said.finish)}]"
         return said.text if self._is_whole(said, question) else f"{said.text}…"
 
-    def first_token(self, reply: Body, question: Question) -> list[tuple[str, float]]:
+    def first_token(self, reply: Body, question: ChatRequest) -> list[tuple[str, float]]:
         """Return the most probable first tokens with their log-probabilities.
 
         Raises:
@@ -260,9 +261,9 @@ class Server:
         # A token that ends the answer leaves no text; a label would be one.
         if text != token and (text or said.finish == "length" or token in LABELS):
             raise NoDistribution(f"the reply is {shown(text)}, and its first token {shown(token)}")
-        confined_to = question.choices if self.is_confined(question) else ()
+        constrained_to = question.choices if self.is_constrained(question) else ()
         try:
-            return distribution(first.entries, (first.token, first.log_probability), confined_to)
+            return distribution(first.entries, (first.token, first.log_probability), constrained_to)
         except NoDistributionError as error:
             raise NoDistribution(str(error)) from None
 
@@ -275,18 +276,18 @@ class Server:
         named = " ".join(filter(None, (provider, found.system_fingerprint)))
         return identity_of({"model": found.model, "system_fingerprint": named})
 
-    def _said(self, reply: Body) -> replies.Said:
+    def _said(self, reply: Body) -> replies.ReplyContent:
         said = replies.said(self.as_chat(reply))
         if said.finish in ("error", "abort"):
             raise ServerError(f"the server ended its reply with {said.finish}")
         return said
 
-    def _is_whole(self, said: replies.Said, question: Question) -> bool:
+    def _is_whole(self, said: replies.ReplyContent, question: ChatRequest) -> bool:
         """Say whether a text that reached the limit is the whole answer all the same."""
         text = said.text or ""
         if said.has_thought or question.thinking is not None:
             return False
-        if self.is_confined(question) and text in question.choices:
+        if self.is_constrained(question) and text in question.choices:
             # A rating of 1 may be the beginning of a 10.
             return sum(choice.startswith(text) for choice in question.choices) == 1
         # One token was asked for, to see which comes first.
@@ -353,7 +354,7 @@ class _Ollama(Server):
     the limit, which counts them as well, is what bounds them. Log-probabilities came with version 0.12.11.
     """
 
-    def body(self, question: Question) -> Body:
+    def body(self, question: ChatRequest) -> Body:
         """Return the body of a request for one answer."""
         options = self.sampling(question.temperature, question.seed) | {self.limit_field: self.limit(question)}
         return {
@@ -399,11 +400,11 @@ class _Program(Server):
     {"choice": "A"} or {"choice": "B"}, with a "version" where it has one. It samples as it likes.
     """
 
-    def body(self, question: Question) -> Body:
+    def body(self, question: ChatRequest) -> Body:
         """Return the pair; where there is none, as in a test of the endpoint, the words of the chat."""
         pair = question.compared
         if pair is None:
-            pair = Compared("\n".join(str(message["content"]) for message in question.messages), "A", "B")
+            pair = ComparedPair("\n".join(str(message["content"]) for message in question.messages), "A", "B")
         return {"question": pair.question, "first": pair.first, "second": pair.second}
 
     def as_chat(self, reply: Body) -> Body:

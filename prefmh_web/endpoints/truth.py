@@ -6,9 +6,9 @@ replies.
     rare_label   a label that log-probabilities make rare must come at its rate. Without them, hot replies say what its
                  rate is at least at a lower temperature; if it never comes there, it was taken away
 
-Replies are confined to the labels where the server can do that, as votes are. Each is one request of one token. Where
-no pair has such a p, and no label is rare, nothing is claimed. A status says nothing, since many servers answer 200 and
-pass over fields that they do not know.
+Replies are constrained to the labels where the server can do that, as votes are. Each is one request of one token.
+Where no pair has such a p, and no label is rare, nothing is claimed. A status says nothing, since many servers answer
+200 and pass over fields that they do not know.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from yarl import URL
 
 from prefmh_web.endpoints.calls import asked
 from prefmh_web.endpoints.errors import BadReply, EndpointError, NeedsAttention, ServerError
-from prefmh_web.endpoints.judge_calls import confines
+from prefmh_web.endpoints.judge_calls import constrains
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 from sampler import judges
 
 DISTRIBUTION = TRUTH, RARE_LABEL = "truth", "rare label"
@@ -77,11 +77,11 @@ class Effect(StrEnum):
     OBEYED = "obeyed"
     REFUSED = "refused"
     IGNORED = "ignored"
-    UNTOLD = "cannot be told"
+    UNTESTABLE = "cannot be told"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What was seen of one ability, or of the distribution, in words."""
 
     field: str
@@ -89,14 +89,14 @@ class Seen:
     evidence: str
 
 
-def why_untold(endpoint: Endpoint) -> str:
+def why_untestable(endpoint: Endpoint) -> str:
     """Return why no test can tell the distribution of an endpoint's replies; empty where one can."""
     if endpoint.thinking_tokens is not None:
         return _THINKS
     if endpoint.dialect == Dialect.PROGRAM:
         return _ANSWERS
     is_documented = (URL(endpoint.base_url).host or "", endpoint.dialect) in _DOCUMENTED
-    return "" if is_documented or Dialect(endpoint.dialect).server.why_plain else _UNKNOWN
+    return "" if is_documented or Dialect(endpoint.dialect).server.why_untruncated else _UNKNOWN
 
 
 def differs(endpoint: Endpoint, fields: Sequence[str] = DISTRIBUTION) -> str:
@@ -116,12 +116,12 @@ def differs(endpoint: Endpoint, fields: Sequence[str] = DISTRIBUTION) -> str:
     return ""
 
 
-def plainness(endpoint: Endpoint) -> tuple[bool | None, str]:
+def untruncated(endpoint: Endpoint) -> tuple[bool | None, str]:
     """Return whether sampled votes have the model's own distribution, as far as the last test says, and why.
 
     None where that is not tested: nobody has pressed Test, or it could not tell.
     """
-    if why := differs(endpoint, (*DISTRIBUTION, TEMPERATURE)) or why_untold(endpoint):
+    if why := differs(endpoint, (*DISTRIBUTION, TEMPERATURE)) or why_untestable(endpoint):
         return False, why
     distributions = [seen for seen in _rows(endpoint) if seen["field"] in DISTRIBUTION]
     if plain := [seen["evidence"] for seen in distributions if seen["effect"] == Effect.OBEYED]:
@@ -141,21 +141,21 @@ def _rows(endpoint: Endpoint) -> list[dict[str, str]]:
     return rows
 
 
-def temperature(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
+def temperature(endpoint: Endpoint) -> tuple[list[Observation], EndpointError | None]:
     """Return whether the temperature is obeyed, and why that could not be finished, if it could not."""
 
     def look(replies: _Replies) -> tuple[Effect, str]:
         hot, cold = (len(set(replies.texts(ASK, each))) for each in (min(HOT, replies.hottest), _COLD))
         words = f"{len(SEEDS)} seeds gave {hot} different replies, and {cold} with temperature = {_COLD}"
         if cold == 1:
-            return (Effect.OBEYED if hot > 1 else Effect.UNTOLD), words
+            return (Effect.OBEYED if hot > 1 else Effect.UNTESTABLE), words
         # Two tokens may be as likely as each other; and beside other requests, a server rounds differently.
-        return (Effect.UNTOLD if cold < hot else Effect.IGNORED), words
+        return (Effect.UNTESTABLE if cold < hot else Effect.IGNORED), words
 
     return _seen(endpoint, TEMPERATURE, look)
 
 
-def truth(endpoint: Endpoint, pairs: Sequence[Pair] = ()) -> tuple[list[Seen], EndpointError | None]:
+def truth(endpoint: Endpoint, pairs: Sequence[Pair] = ()) -> tuple[list[Observation], EndpointError | None]:
     """Return whether replies are what p says, and why that could not be finished, if it could not.
 
     Args:
@@ -164,7 +164,7 @@ def truth(endpoint: Endpoint, pairs: Sequence[Pair] = ()) -> tuple[list[Seen], E
     return _seen(endpoint, TRUTH, lambda replies: _by_pairs(replies, pairs[:MAX_PAIRS] or ready_pairs()))
 
 
-def rare_label(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
+def rare_label(endpoint: Endpoint) -> tuple[list[Observation], EndpointError | None]:
     """Return whether a rare label comes at its rate, and why that could not be finished, if it could not."""
 
     def look(replies: _Replies) -> tuple[Effect, str]:
@@ -191,11 +191,11 @@ class _Replies:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint, self._number = endpoint, 0
-        self._choices = judges.LABELS if confines(endpoint) else ()
+        self._choices = judges.LABELS if constrains(endpoint) else ()
         self.hottest = Dialect(endpoint.dialect).server.hottest
 
     @property
-    def confined(self) -> bool:
+    def constrained(self) -> bool:
         return bool(self._choices)
 
     def reported(self, chats: Sequence[judges.Messages]) -> list[Tokens]:
@@ -204,7 +204,7 @@ class _Replies:
         Raises:
             EndpointError: it does not answer now.
         """
-        questions = [Question(self._endpoint.model, chat, log_probabilities=True) for chat in chats]
+        questions = [ChatRequest(self._endpoint.model, chat, log_probabilities=True) for chat in chats]
         outcomes = asked(self._endpoint, questions).outcomes
         for outcome in outcomes:
             if isinstance(outcome, EndpointError) and not isinstance(outcome, CANNOT):
@@ -221,7 +221,7 @@ class _Replies:
         # Far apart: servers use neighbouring seeds for other things.
         seeds = [(1_000_003 * number + 12_347) % 2**31 for number in range(begin, self._number + 1)]
         questions = [
-            Question(self._endpoint.model, chat, 1, temperature, seed, self._choices)
+            ChatRequest(self._endpoint.model, chat, 1, temperature, seed, self._choices)
             for (chat, temperature), seed in zip(chats, seeds, strict=True)
         ]
         return [_label(text) for text in self._said(questions)]
@@ -232,9 +232,9 @@ class _Replies:
 
     def texts(self, chat: judges.Messages, temperature: float) -> list[str | None]:
         """Return a short reply to a chat for each seed; raises as `labels` does."""
-        return self._said([Question(self._endpoint.model, chat, 8, temperature, seed) for seed in SEEDS])
+        return self._said([ChatRequest(self._endpoint.model, chat, 8, temperature, seed) for seed in SEEDS])
 
-    def _said(self, questions: Sequence[Question]) -> list[str | None]:
+    def _said(self, questions: Sequence[ChatRequest]) -> list[str | None]:
         found = asked(self._endpoint, questions)
         if found.failure is not None:
             raise found.failure
@@ -254,20 +254,20 @@ CANNOT = (NeedsAttention, BadReply, ServerError)
 
 def _seen(
     endpoint: Endpoint, name: str, look: Callable[[_Replies], tuple[Effect, str]]
-) -> tuple[list[Seen], EndpointError | None]:
+) -> tuple[list[Observation], EndpointError | None]:
     failure = None
     try:
         if not Dialect(endpoint.dialect).server.sets_temperature:
-            effect, words = Effect.UNTOLD, "this kind of model takes no temperature but 1"
+            effect, words = Effect.UNTESTABLE, "this kind of model takes no temperature but 1"
         elif endpoint.thinking_tokens is not None:
-            effect, words = Effect.UNTOLD, "its model thinks before each label, so no rate is known"
+            effect, words = Effect.UNTESTABLE, "its model thinks before each label, so no rate is known"
         else:
             effect, words = look(_Replies(endpoint))
     except CANNOT as error:
         effect, words = Effect.REFUSED, error.reason
     except EndpointError as error:
-        effect, words, failure = Effect.UNTOLD, error.reason, error
-    return [Seen(name, effect.value, words[:300])], failure
+        effect, words, failure = Effect.UNTESTABLE, error.reason, error
+    return [Observation(name, effect.value, words[:300])], failure
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,10 @@ class _Presentation:
 def _by_pairs(replies: _Replies, pairs: Sequence[Pair]) -> tuple[Effect, str]:
     shown = _presentations(replies, pairs)
     if not shown:
-        return Effect.UNTOLD, f"none of {len(pairs)} pairs has log-probabilities of .6 to .85 for its likelier label"
+        return (
+            Effect.UNTESTABLE,
+            f"none of {len(pairs)} pairs has log-probabilities of .6 to .85 for its likelier label",
+        )
     counts, found = _compared(replies, shown)
     came = sum(each.firsts if each.first > 0.5 else each.replies - each.firsts for each in counts)
     told = sum(max(each.first, 1 - each.first) * each.replies for each in counts)
@@ -295,7 +298,9 @@ def _by_pairs(replies: _Replies, pairs: Sequence[Pair]) -> tuple[Effect, str]:
     return _words(counted, found, words)
 
 
-def _compared(replies: _Replies, shown: Sequence[_Presentation]) -> tuple[list[judges.Asked], judges.Agreement]:
+def _compared(
+    replies: _Replies, shown: Sequence[_Presentation]
+) -> tuple[list[judges.AskedPresentation], judges.Agreement]:
     """Ask all of them, once more in doubt, and return what came and how well it agrees."""
     for _ in range(2):
         # In turns: where there are fewer than four pairs, each is asked more often.
@@ -303,7 +308,10 @@ def _compared(replies: _Replies, shown: Sequence[_Presentation]) -> tuple[list[j
         came = replies.labels([(each.chat, each.temperature) for each in turns])
         for each, label in zip(turns, came, strict=True):
             each.labels.extend([label] if label else [])
-        counts = [judges.Asked(each.first, len(each.labels), each.labels.count(judges.LABELS[0])) for each in shown]
+        counts = [
+            judges.AskedPresentation(each.first, len(each.labels), each.labels.count(judges.LABELS[0]))
+            for each in shown
+        ]
         found = judges.agreement(counts)
         if not found.is_doubtful:
             break
@@ -317,7 +325,9 @@ def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentati
         some = pairs[begin : begin + _TRUE_PAIRS]
         listed = replies.reported([chat for pair in some for chat in pair])
         for index, pair in enumerate(some):
-            fit = judges.fit_of(listed[2 * index : 2 * index + 2], confined=replies.confined, hottest=replies.hottest)
+            fit = judges.fit_of(
+                listed[2 * index : 2 * index + 2], constrained=replies.constrained, hottest=replies.hottest
+            )
             if fit is not None and len(shown) < 2 * _TRUE_PAIRS:
                 shown += [_Presentation(chat, fit.temperature, p) for chat, p in zip(pair, fit.firsts, strict=True)]
         # Of a server that tells nothing, nothing more is asked.
@@ -328,7 +338,7 @@ def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentati
 
 def _words(counted: int, found: judges.Agreement, words: str) -> tuple[Effect, str]:
     if counted < judges.REPLIES / 2:
-        return Effect.UNTOLD, f"only {counted} of {judges.REPLIES} replies or more were labels"
+        return Effect.UNTESTABLE, f"only {counted} of {judges.REPLIES} replies or more were labels"
     if not found.is_none:
         return Effect.OBEYED, words
     distribution = (
@@ -350,7 +360,7 @@ def _with_rare_label(replies: _Replies) -> tuple[judges.Messages, judges.RareLab
         (listed,) = replies.reported([chat])
         if not listed:
             return None
-        rare = judges.rare_label_of(listed, confined=replies.confined, coldest=_COLDEST, hottest=replies.hottest)
+        rare = judges.rare_label_of(listed, constrained=replies.constrained, coldest=_COLDEST, hottest=replies.hottest)
         found += [] if rare is None else [(chat, rare)]
     return min(found, key=lambda each: abs(math.log(each[1].temperature)), default=None)
 
@@ -374,7 +384,7 @@ def _without_rate(replies: _Replies) -> tuple[Effect, str]:
     cooler = hottest / 2
     hot = replies.some(chat, hottest, _LOOKS)
     if len(set(hot)) < len(judges.LABELS):
-        return Effect.UNTOLD, f"{untold}, and {_LOOKS} hot replies have one label at most"
+        return Effect.UNTESTABLE, f"{untold}, and {_LOOKS} hot replies have one label at most"
     hot += replies.some(chat, hottest, _HOT_REPLIES - _LOOKS)
     rare = min(judges.LABELS, key=hot.count)
     rate = judges.min_rate(hot.count(rare), len(hot), hottest, cooler)
@@ -383,14 +393,17 @@ def _without_rate(replies: _Replies) -> tuple[Effect, str]:
     needed = math.ceil(math.log(judges.ERROR) / math.log1p(-rate)) if rate > 0 else most + 1
     hotly = f"{rare} came {hot.count(rare)} times in {len(hot)} replies at temperature {hottest:g}"
     if needed > most:
-        return Effect.UNTOLD, f"{untold}; {hotly}, too seldom to tell its rate at a lower one"
+        return Effect.UNTESTABLE, f"{untold}; {hotly}, too seldom to tell its rate at a lower one"
     tries, cold = 0, list[str]()
     while len(cold) < needed and tries < most:
         tries += _AT_ONCE
         cold += replies.some(chat, cooler, _AT_ONCE)
         if rare in cold:
-            return Effect.UNTOLD, f"{hotly}, and still comes at {cooler:g}; without log-probabilities no rate is known"
+            return (
+                Effect.UNTESTABLE,
+                f"{hotly}, and still comes at {cooler:g}; without log-probabilities no rate is known",
+            )
     if len(cold) < needed:
-        return Effect.UNTOLD, f"only {len(cold)} of {tries} replies were labels"
+        return Effect.UNTESTABLE, f"only {len(cold)} of {tries} replies were labels"
     words = f"{hotly}, and never in {len(cold)} at {cooler:g}, where its rate is at least {rate:.3f}"
     return Effect.IGNORED, f"{words}: its distribution is truncated or sharper"

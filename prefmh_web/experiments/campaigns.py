@@ -145,7 +145,7 @@ def _check(campaign: Campaign, max_requests: int | None) -> None:
 def _is_at_a_cap(campaign: Campaign) -> bool:
     """Say whether one of its models may not be asked once more."""
     try:
-        model_start.demand_room(campaign)
+        model_start.require_room(campaign)
     except lifecycle.NotPossible:
         return True
     return False

@@ -147,11 +147,11 @@ def described_writer(name: str, objects: str) -> str | None:
         return f"{name}: prefmh's own, which heeds no prompt"
     if not name.startswith(LOCAL):
         return None
-    _demand_one_of([LOCAL + each for each in model_names()], name, "a language model", "LOCAL_MODELS")
+    _require_one_of([LOCAL + each for each in model_names()], name, "a language model", "LOCAL_MODELS")
     return f"{name.removeprefix(LOCAL)}: this site's own"
 
 
-def _demand_one_of(known: Sequence[str], name: str, kind: str, setting: str) -> None:
+def _require_one_of(known: Sequence[str], name: str, kind: str, setting: str) -> None:
     if name not in known:
         listed = ", ".join(known) or "none"
         told = f"must name {kind} of this site ({listed}), not {name!r}; {setting} declares others"
@@ -183,7 +183,7 @@ def _images(part: Part) -> dict[str, Any]:
 
 def _latent_dimension(name: str) -> int | None:
     """Return how many numbers a latent of a site's image model has; None where this process does not see its folder."""
-    _demand_one_of((PATTERNS, *image_model_names()), name, "an image model", "LOCAL_IMAGE_MODELS")
+    _require_one_of((PATTERNS, *image_model_names()), name, "an image model", "LOCAL_IMAGE_MODELS")
     return latent_dimension(name)
 
 
@@ -272,7 +272,7 @@ def config_of(part: Part) -> dict[str, Any]:
     return sampler.parse_config(config).model_dump(mode="json")
 
 
-def _judge(part: Part, asked: sampler.Asked) -> dict[str, Any]:
+def _judge(part: Part, asked: sampler.EvaluationQuestion) -> dict[str, Any]:
     template = judges.PRESETS[asked.preset].template
     if part.run.endpoints.get("writer") == GRAMMAR:
         # It writes without a source, so that none can be shown.

@@ -110,7 +110,7 @@ class KeptStates:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedAnswer:
     """One answer that is wanted, and how to get it.
 
     Args:
@@ -223,17 +223,17 @@ def _endpoint(run: Run, role: str) -> Endpoint:
     return Endpoint.objects.get(owner=run.owner, name=run.endpoints[role])
 
 
-def _ratings(run: Run, states: KeptStates) -> Iterator[Wanted]:
+def _ratings(run: Run, states: KeptStates) -> Iterator[WantedAnswer]:
     """Yield what is asked about each kept state one by one."""
     for asked in run.options.of_experiment.rated:
         endpoint = _endpoint(run, asked.role)
         rate = _detection if asked.role == DETECTOR else _rating
         for key in states.by_key:
             ask = partial(rate, endpoint, asked, partial(states.shown_object, key))
-            yield Wanted(_key(key, asked.name), key.method, endpoint, asked.role, ask)
+            yield WantedAnswer(_key(key, asked.name), key.method, endpoint, asked.role, ask)
 
 
-def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
+def _votes(run: Run, states: KeptStates) -> Iterator[WantedAnswer]:
     """Yield the votes of the tournament."""
     options = run.options
     if not options.matches:
@@ -248,7 +248,7 @@ def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
         one, other = (_with_source(run, key, words, shown_of(key)) for key in (slot.match.one, slot.match.other))
         pair = judge_calls.Pair(words, asked.question, other, one)
         ask = partial(_vote, endpoint, pair, slot.one_first)
-        yield Wanted(_key_of_vote(slot), slot.first.method, endpoint, EVALUATOR, ask)
+        yield WantedAnswer(_key_of_vote(slot), slot.first.method, endpoint, EVALUATOR, ask)
 
 
 def _key(key: StateKey, name: str) -> str:
@@ -270,13 +270,13 @@ def _with_source(run: Run, key: StateKey, words: judges.Prompt, shown: judges.Sh
 # Nobody can ask a server for the same reply again: seeds only keep replies apart.
 
 
-def _rating(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.ShownObject]) -> Came:
+def _rating(endpoint: Endpoint, asked: sampler.EvaluationQuestion, shown: Callable[[], judges.ShownObject]) -> Came:
     words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question, 1, (SCALE.lowest, SCALE.highest))
-    rated = judge_calls.Rated(words, shown(), SCALE)
+    rated = judge_calls.RatingRequest(words, shown(), SCALE)
     return _first(judge_calls.ratings(endpoint, rated, 1, np.random.default_rng()))
 
 
-def _detection(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.ShownObject]) -> Came:
+def _detection(endpoint: Endpoint, asked: sampler.EvaluationQuestion, shown: Callable[[], judges.ShownObject]) -> Came:
     return _first(judge_calls.detection(endpoint, asked.question, shown(), np.random.default_rng()))
 
 
@@ -293,7 +293,7 @@ def _vote(endpoint: Endpoint, pair: judge_calls.Pair, first: bool) -> Came:
 _rows = threading.Lock()
 
 
-def _answer(run: Run, wanted: Wanted) -> tuple[Wanted, EndpointError | None]:
+def _answer(run: Run, wanted: WantedAnswer) -> tuple[WantedAnswer, EndpointError | None]:
     """Ask for one answer until it comes or somebody has to see to it; return the error if there is one."""
     try:
         with _rows:
@@ -315,7 +315,7 @@ def _row(run: Run, role: str, key: str, method: str, source: str) -> int:
     return EvaluationAnswer.objects.get_or_create(**of_run, key=key, defaults=given)[0].pk
 
 
-def _asked_once(mine: Any, wanted: Wanted) -> EndpointError | None:
+def _asked_once(mine: Any, wanted: WantedAnswer) -> EndpointError | None:
     # Before the request: one whose reply is lost has been made all the same.
     with _rows:
         mine.update(asked=F("asked") + 1)

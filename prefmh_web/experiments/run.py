@@ -24,7 +24,7 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.experiments import campaigns, evaluation
 from prefmh_web.experiments.campaigns import Display, RunStatus
 from prefmh_web.experiments.configs import Part, Run, config_of
-from prefmh_web.objects.kind import Look
+from prefmh_web.objects.kind import RenderOptions
 from sampler import outputs
 
 _SHOWN_CHAIN = 0
@@ -178,7 +178,7 @@ def _save_pictures(part: Part, campaign: Campaign) -> None:
         step = int(row["step"])
         if int(row["chain_index"]) == _SHOWN_CHAIN and step in missing:
             state = campaign.states.select_related("campaign").get(index=int(row["state_index"]))
-            picture = campaign.object_kind.media(objects.stored(state), Look(raster=True))
+            picture = campaign.object_kind.media(objects.stored(state), RenderOptions(raster=True))
             if picture is None:
                 raise TypeError(f"{campaign.object_kind.nouns} have no pictures")
             with outputs.replaced(missing[step]) as unfinished:

@@ -100,7 +100,7 @@ def _register(owner: User, judge: Judge, port: int) -> None:
         "dialect_is_declared": True,
         "concurrency": 16,
         "profile": {"fields": [distribution]},
-        "samples_plainly": True,
+        "samples_untruncated": True,
     }
     Endpoint.objects.update_or_create(owner=owner, name=NAME, defaults=fields)
 

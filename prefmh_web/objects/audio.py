@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from prefmh_web.objects import media
-from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, StoredObject
+from prefmh_web.objects.kind import Media, Medium, ObjectKind, RenderOptions, StoredObject
 from sampler.judges import ShownObject
 
 RISING, FALLING = "a rising tone", "a falling tone"
@@ -38,7 +38,7 @@ class Audio(ObjectKind):
         """
         raise ValueError("a model hears no recordings")
 
-    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media:
+    def media(self, shown: StoredObject, look: RenderOptions, other: StoredObject | None = None) -> Media:
         """Return the recording, whatever the look.
 
         Raises:
@@ -50,7 +50,7 @@ class Audio(ObjectKind):
 
     def measured(self, shown: StoredObject) -> bytes:
         """Return the recording; raises as `media` does."""
-        return self.media(shown, Look()).body
+        return self.media(shown, RenderOptions()).body
 
 
 @lru_cache

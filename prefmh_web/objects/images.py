@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import sampler
 from prefmh_web.objects import media
-from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, Pixels, StoredObject
+from prefmh_web.objects.kind import Media, Medium, ObjectKind, Pixels, RenderOptions, StoredObject
 from sampler.judges import Picture, ShownObject
 
 _PREVIEW_SIDE = 160
@@ -37,10 +37,10 @@ class Images(ObjectKind):
 
     def shown_object(self, shown: StoredObject, sees_pictures: bool) -> ShownObject:
         """Return the picture, without a name that could tell anything."""
-        picture = self.media(shown, Look(raster=True))
+        picture = self.media(shown, RenderOptions(raster=True))
         return ShownObject(text="", picture=Picture(picture.media_type, picture.body))
 
-    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media:
+    def media(self, shown: StoredObject, look: RenderOptions, other: StoredObject | None = None) -> Media:
         """Return the picture, made smaller where it is wanted small and is not a file of somebody's own.
 
         Raises:

@@ -66,7 +66,7 @@ class StoredObject:
 
 
 @dataclass(frozen=True)
-class Look:
+class RenderOptions:
     """How a picture is wanted: for a dark ground, with what differs marked, small, or as pixels and no drawing."""
 
     dark: bool = False
@@ -127,7 +127,7 @@ class ObjectKind:
         """
         return ShownObject(text=shown.content)
 
-    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media | None:
+    def media(self, shown: StoredObject, look: RenderOptions, other: StoredObject | None = None) -> Media | None:
         """Return the object's picture or recording; None for a kind without.
 
         Args:

@@ -13,7 +13,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.http import Http404, HttpRequest, HttpResponse
 
-from prefmh_web.objects.kind import Look, ObjectKind, Pixels, StoredObject
+from prefmh_web.objects.kind import ObjectKind, Pixels, RenderOptions, StoredObject
 
 # A browser plays and seeks in recordings by asking for parts of them (RFC 9110, section 14).
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
@@ -26,9 +26,9 @@ _RENDERED = "painted"
 _ENDINGS = {"audio/mpeg": "mp3"}
 
 
-def look_of(request: HttpRequest) -> Look:
+def look_of(request: HttpRequest) -> RenderOptions:
     """Read the address's query: `dark`, `marked` and `small`, each present or not."""
-    return Look(**{name: name in request.GET for name in ("dark", "marked", "small")})
+    return RenderOptions(**{name: name in request.GET for name in ("dark", "marked", "small")})
 
 
 def response(
@@ -36,7 +36,7 @@ def response(
     kind: ObjectKind,
     shown: StoredObject,
     other: StoredObject | None = None,
-    look: Look | None = None,
+    look: RenderOptions | None = None,
 ) -> HttpResponse:
     """Return an object's picture or recording, or the part of it that is asked for. Who may have it is the caller's to
     check.

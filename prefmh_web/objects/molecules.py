@@ -4,7 +4,7 @@ import threading
 from functools import lru_cache
 
 import sampler
-from prefmh_web.objects.kind import Look, Media, ObjectKind, StoredObject
+from prefmh_web.objects.kind import Media, ObjectKind, RenderOptions, StoredObject
 from sampler.judges import Picture, ShownObject
 
 # A browser asks for both drawings of a pair at once: one of the requests makes them.
@@ -27,17 +27,17 @@ class Molecules(ObjectKind):
         """Return the SMILES, and a drawing for a model that sees pictures."""
         if not sees_pictures:
             return ShownObject(text=shown.content)
-        drawing = self.media(shown, Look(raster=True))
+        drawing = self.media(shown, RenderOptions(raster=True))
         return ShownObject(text=shown.content, picture=Picture(drawing.media_type, drawing.body))
 
-    def media(self, shown: StoredObject, look: Look, other: StoredObject | None = None) -> Media:
+    def media(self, shown: StoredObject, look: RenderOptions, other: StoredObject | None = None) -> Media:
         """Return a drawing, oriented as the molecule that it is seen beside."""
         if look.raster:
             return Media(sampler.molecule_png(shown.content), "image/png")
         return Media(_drawing(shown.content, other.content if other else None, look).encode(), "image/svg+xml")
 
 
-def _drawing(smiles: str, other: str | None, look: Look) -> str:
+def _drawing(smiles: str, other: str | None, look: RenderOptions) -> str:
     if other is None:
         return sampler.draw_molecule(smiles, dark=look.dark)
     # Taken in one order, so that both halves of a pair find the drawing that the first of them has made.

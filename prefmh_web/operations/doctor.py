@@ -39,7 +39,7 @@ class Finding:
 
 def findings() -> list[Finding]:
     """Return everything found. What cannot be asked without the database is left out when that is the finding."""
-    probes.look_ahead(workers=True)
+    probes.start_probes(workers=True)
     if found := list(_database()):
         return [*found, *_queues()]
     return [finding for check in _CHECKS for finding in check()]

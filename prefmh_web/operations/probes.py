@@ -47,7 +47,7 @@ class Unreachable(Exception):  # noqa: N818 - reads as the sentence it starts
     """A server beside ours does not answer; the message names it."""
 
 
-def look_ahead(*, workers: bool) -> None:
+def start_probes(*, workers: bool) -> None:
     """Start all checks below at once; those of the workers too if asked."""
     if settings.EMBEDDED:
         return
@@ -233,7 +233,7 @@ def missing_migrations() -> list[str]:
 
 def reasons() -> dict[str, str]:
     """Return, for each thing this process needs, "ok" or why it is not."""
-    look_ahead(workers=False)
+    start_probes(workers=False)
     return {name: _outcome(check) for name, check in _CHECKS.items()}
 
 

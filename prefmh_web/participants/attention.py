@@ -31,8 +31,8 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Side, Voter
 from prefmh_web.campaigns.objects import Pair, leased_pair, own_pair
 from prefmh_web.config import Outcome, OwnPair, Protocol, questions_of
 from prefmh_web.participants import completion, limits
-from prefmh_web.participants.models import Check, Participation, Stage
-from sampler.judges import Trial, check_after
+from prefmh_web.participants.models import AttentionCheck, Participation, Stage
+from sampler.judges import InsertedTrial, check_after
 
 TOLD = {
     Side.FIRST: _("Attention check: choose object 1"),
@@ -41,7 +41,7 @@ TOLD = {
 """What an attention check says."""
 
 
-def due(voter: Voter) -> Check | None:
+def due(voter: Voter) -> AttentionCheck | None:
     """Return the trial that somebody must answer before their next pair; None if there is none. Only of a campaign that
     has trials.
 
@@ -57,7 +57,7 @@ def due(voter: Voter) -> Check | None:
     return None if check is None or check.answered_at else check
 
 
-def _check(voter: Voter, trial: Trial) -> Check | None:
+def _check(voter: Voter, trial: InsertedTrial) -> AttentionCheck | None:
     participation, votes = Participation.objects.filter(voter=voter).first(), voter.votes_cast
     if participation is None:
         return None
@@ -74,8 +74,10 @@ def _check(voter: Voter, trial: Trial) -> Check | None:
         return _whole().get_or_create(participation=participation, after_votes=votes, defaults=found)[0]
 
 
-def _shown_in(voter: Voter, trial: Trial) -> dict[str, Any] | None:
-    """Return what a trial shows and what is right, as columns of `Check`; None where the person has no such pair."""
+def _shown_in(voter: Voter, trial: InsertedTrial) -> dict[str, Any] | None:
+    """Return what a trial shows and what is right, as columns of `AttentionCheck`; None where the person has no such
+    pair.
+    """
     if trial.gold is not None:
         gold = started_campaign(voter.campaign).config.study.protocol.gold[trial.gold]
         right, is_swapped = Side(gold.answer), trial.side == "second"
@@ -93,28 +95,30 @@ def _voted(voter: Voter) -> QuerySet[Lease]:
     return Lease.objects.filter(voter=voter, ending=Lease.Ending.VOTED).order_by("ended_at", "key")
 
 
-def _whole() -> QuerySet[Check]:
-    return Check.objects.select_related("lease__comparison__current__campaign", "lease__comparison__proposal__campaign")
+def _whole() -> QuerySet[AttentionCheck]:
+    return AttentionCheck.objects.select_related(
+        "lease__comparison__current__campaign", "lease__comparison__proposal__campaign"
+    )
 
 
-def shown_pair(check: Check, campaign: Campaign) -> Pair:
+def shown_pair(check: AttentionCheck, campaign: Campaign) -> Pair:
     """Return what a trial shows."""
     if check.lease is None:
         pair = own_pair(started_campaign(campaign).config.study.protocol.gold[check.gold or 0], campaign)
     else:
-        told = gettext(TOLD[Side(check.expected_side)]) if check.kind == Check.Kind.INSTRUCTED else ""
+        told = gettext(TOLD[Side(check.expected_side)]) if check.kind == AttentionCheck.Kind.INSTRUCTED else ""
         pair = leased_pair(check.lease, campaign, told)
     return pair.swapped() if check.is_swapped else pair
 
 
-def by_key(key: uuid.UUID) -> Check | None:
+def by_key(key: uuid.UUID) -> AttentionCheck | None:
     """Return the trial of a key, if it is that of one."""
     return _whole().select_related("participation__voter__campaign").filter(key=key).first()
 
 
 def has(key: uuid.UUID, voter: Voter) -> bool:
     """True if a key is that of a trial that this person was shown."""
-    return Check.objects.filter(key=key, participation__voter=voter).exists()
+    return AttentionCheck.objects.filter(key=key, participation__voter=voter).exists()
 
 
 def answer(key: uuid.UUID, voter: Voter, choice: Side | None, elapsed_ms: int | None) -> None:
@@ -129,7 +133,7 @@ def answer(key: uuid.UUID, voter: Voter, choice: Side | None, elapsed_ms: int | 
         participation = Participation.objects.select_for_update(no_key=True).get(voter=voter)
         now = {"chosen_side": choice or "", "elapsed_ms": elapsed_ms, "answered_at": timezone.now()}
         checks = participation.checks.filter(key=key, answered_at=None)
-        (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now)
+        (checks if choice else checks.exclude(kind=AttentionCheck.Kind.INSTRUCTED)).update(**now)
         if participation.outcome == "" and _has_failed(participation):
             Participation.objects.filter(pk=participation.pk).update(stage=Stage.END)
             completion.end_of(voter, Outcome.CHECKS_FAILED)
@@ -151,7 +155,7 @@ def possible(voter: Voter) -> Sequence[uuid.UUID]:
     """
     contents = ("current__content", "proposal__content")
     pairs = _voted(voter).values_list("key", "comparison__verdict", *(f"comparison__{each}" for each in contents))
-    repeats = Check.objects.filter(participation__voter=voter, kind=Check.Kind.REPEAT)
+    repeats = AttentionCheck.objects.filter(participation__voter=voter, kind=AttentionCheck.Kind.REPEAT)
     repeated = set(repeats.values_list("lease", flat=True))
     asked = Comparison.objects.filter(chain__campaign=voter.campaign_id, verdict=None)
     undecided = {frozenset(pair) for pair in asked.values_list(*contents)}
@@ -211,7 +215,9 @@ def answers_in(campaign: Campaign) -> list[GoldAnswers]:
     """
     config = campaign.config
     chose_first: dict[tuple[int, int], bool] = {}
-    answered = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.GOLD).exclude(chosen_side="")
+    answered = AttentionCheck.objects.filter(participation__campaign=campaign, kind=AttentionCheck.Kind.GOLD).exclude(
+        chosen_side=""
+    )
     columns = ("participation", "gold", "chosen_side", "is_swapped")
     for participation, gold, side, is_swapped in answered.order_by("after_votes").values_list(*columns):
         chose_first.setdefault((participation, gold), (side == Side.FIRST) != is_swapped)

@@ -217,7 +217,7 @@ def exclude(voter: Voter, by: User, reason: EndReason, text: str, *, is_paid: bo
         participation = Participation.objects.select_for_update(no_key=True).filter(voter=voter).first()
         Voter.objects.select_for_update(no_key=True).get(pk=voter.pk)
         person = locks.person(voter.pk)
-        _demand_going_on(person)
+        _require_going_on(person)
         paid = is_paid if participation is not None and _settle_exclusion(participation, person, is_paid) else None
         said = {"reason": reason, "paid": paid, "text": text}
         events.note(person.campaign_id, Event.Kind.PARTICIPATION_ENDED, by, said, person)
@@ -242,7 +242,7 @@ def exclusion_of(voter: Voter) -> Event | None:
     return Event.objects.select_related("by").filter(voter=voter, kind=Event.Kind.PARTICIPATION_ENDED).first()
 
 
-def _demand_going_on(person: Voter) -> None:
+def _require_going_on(person: Voter) -> None:
     earlier = exclusion_of(person)
     if earlier is not None:
         name = f" by {earlier.by}" if earlier.by else ""

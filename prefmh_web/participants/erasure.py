@@ -35,7 +35,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, Event, NotPossible, Vote, Voter
 from prefmh_web.config import Outcome, Pay
 from prefmh_web.participants import completion, payments
-from prefmh_web.participants.models import Check, Participant, Participation
+from prefmh_web.participants.models import AttentionCheck, Participant, Participation
 
 logger = logging.getLogger(__name__)
 
@@ -199,7 +199,7 @@ def remove(campaign: Campaign, voters: Collection[int]) -> list[str]:
     for kind, name in hooks.REMOVALS.items():
         counts[kind] = import_string(name)(campaign, voters)
     # A trial on their screen is taken back, as their pair is: its room in the budget is free again.
-    Check.objects.filter(participation__in=participations, answered_at=None).update(answered_at=timezone.now())
+    AttentionCheck.objects.filter(participation__in=participations, answered_at=None).update(answered_at=timezone.now())
     return [kind for kind, count in counts.items() if count]
 
 

@@ -34,7 +34,7 @@ from prefmh_web.campaigns.engine.locks import lock_people
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Lease, NotPossible, Vote, Voter
 from prefmh_web.config import Outcome, Pay, Protocol, Study, validation_errors
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.models import AttentionCheck, Participation
 from sampler.judges import trials_after
 
 
@@ -56,7 +56,7 @@ def minutes_of(voters: QuerySet[Voter]) -> Mapping[int, float]:
     done = (Lease.Ending.VOTED, Lease.Ending.SKIPPED)
     asked = Lease.objects.filter(voter__in=voters, ending__in=done).order_by()
     shown = Sum(F("ended_at") - F("issued_at"), output_field=DurationField())
-    repeats = Check.objects.filter(kind=Check.Kind.REPEAT, answered_at__isnull=False).order_by()
+    repeats = AttentionCheck.objects.filter(kind=AttentionCheck.Kind.REPEAT, answered_at__isnull=False).order_by()
     repeats = repeats.filter(participation__voter__in=voters)
     repeated = Sum(F("answered_at") - F("shown_at"), output_field=DurationField())
     minutes: defaultdict[int, float] = defaultdict(float)
@@ -234,7 +234,7 @@ def needs(config: sampler.ChainConfig, protocol: Protocol) -> Answers:
     return Answers(votes, trials_after(votes, protocol.shares))
 
 
-def demand_startable(campaign: Campaign) -> None:
+def require_startable(campaign: Campaign) -> None:
     """Demand of a draft that the pairs of its protocol fit its setup, which may have changed since; that a panel, whose
     people are known, is not sent by a platform or stopped by a limit; that there are places for as many different
     people as each pair needs; and that its budget, if it has one, covers whatever its chains and shares can ask for.
@@ -248,7 +248,7 @@ def demand_startable(campaign: Campaign) -> None:
         if path.startswith("study.protocol."):
             raise NotPossible(f"A practice or gold pair does not fit the setup: {path} {reason}.")
     if config.panelists:
-        _demand_unlimited(study)
+        _require_unlimited(study)
     wanted, people = needs(config, study.protocol), max(_asked(campaign), default=0)
     if study.quota is not None and study.quota < people:
         raise NotPossible(
@@ -266,7 +266,7 @@ def demand_startable(campaign: Campaign) -> None:
         )
 
 
-def _demand_unlimited(study: Study) -> None:
+def _require_unlimited(study: Study) -> None:
     if study.platform.knows_people:
         raise NotPossible(
             f"A panel has a link for each person, so {study.platform.title} cannot send its people. On the page "
@@ -279,7 +279,7 @@ def _demand_unlimited(study: Study) -> None:
         )
 
 
-def demand_covers(campaign: Campaign) -> None:
+def require_covers(campaign: Campaign) -> None:
     """Demand that the budget of a started campaign, if it has one, covers chains as long as its config now says.
 
     Raises:
@@ -315,7 +315,7 @@ def _left(campaign: Campaign) -> int:
 def spent(campaign: Campaign) -> Answers:
     """Return the answers that people have given until now."""
     votes = Voter.objects.filter(campaign=campaign).aggregate(given=Sum("votes_cast"))["given"] or 0
-    answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="").count()
+    answered = AttentionCheck.objects.filter(participation__campaign=campaign).exclude(chosen_side="").count()
     return Answers(votes, answered, _late(campaign))
 
 
@@ -354,7 +354,7 @@ def _late(campaign: Campaign) -> int:
 
 def _trials_out(campaign: Campaign) -> int:
     """Return how many trials were answered or can still be: all but those that were skipped."""
-    given = Check.objects.filter(participation__campaign=campaign)
+    given = AttentionCheck.objects.filter(participation__campaign=campaign)
     return given.exclude(chosen_side="", answered_at__isnull=False).count()
 
 

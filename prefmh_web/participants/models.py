@@ -114,7 +114,7 @@ class Participation(models.Model):
         return found
 
 
-class Check(models.Model):
+class AttentionCheck(models.Model):
     """A trial between two pairs. Its answer is no vote. Written only by `attention.py`."""
 
     class Kind(models.TextChoices):

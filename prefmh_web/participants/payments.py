@@ -21,7 +21,7 @@ from prefmh_web.campaigns.models import Campaign, Event, Lease, NotPossible, Vot
 from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.participants import completion, limits
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.models import AttentionCheck, Participation
 from prefmh_web.participants.people import fast_votes, people_of
 from prefmh_web.recruiters import Recruiter
 from sampler import tables
@@ -200,15 +200,15 @@ def _leases(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
 
 
 def _checks(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
-    found = Check.objects.filter(participation__campaign=campaign).select_related("participation")
+    found = AttentionCheck.objects.filter(participation__campaign=campaign).select_related("participation")
     found = found.select_related("lease__comparison__chain", "lease__judge")
     # A vote has the key of its lease.
     answer = Vote.objects.filter(key=OuterRef("lease")).values("chosen_side")[:1]
     tells_answers = campaign.status == Campaign.Status.FINISHED
     for check in found.annotate(voted_side=Subquery(answer)).order_by("shown_at", "key").iterator(_AT_A_TIME):
-        repeated = check.lease if check.kind == Check.Kind.REPEAT else None
+        repeated = check.lease if check.kind == AttentionCheck.Kind.REPEAT else None
         # Whoever knows the right answers passes.
-        is_told = tells_answers or check.kind != Check.Kind.GOLD
+        is_told = tells_answers or check.kind != AttentionCheck.Kind.GOLD
         yield tables.CHECKS.row(
             voter=numbers[check.participation.voter_id],
             after_votes=check.after_votes,

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.models import Campaign, Lease, Side, Vote, Voter, numbers_in
 from prefmh_web.config import Outcome
-from prefmh_web.participants.models import Check, Participation, Stage
+from prefmh_web.participants.models import AttentionCheck, Participation, Stage
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ def _people(campaign: Campaign, voters: QuerySet[Voter]) -> list[Person]:
     answered, passed = ~Q(expected_side="") & ~Q(chosen_side=""), Q(chosen_side=F("expected_side"))
     found = voters.select_related("invitation").annotate(
         skipped=_count(Lease.objects.filter(theirs, ending=Lease.Ending.SKIPPED), "voter"),
-        passed=_count(Check.objects.filter(answered, passed), "participation__voter"),
-        failed=_count(Check.objects.filter(answered, ~passed), "participation__voter"),
+        passed=_count(AttentionCheck.objects.filter(answered, passed), "participation__voter"),
+        failed=_count(AttentionCheck.objects.filter(answered, ~passed), "participation__voter"),
         asked_at=Subquery(Lease.objects.filter(voter=OuterRef("pk")).order_by("-issued_at").values("issued_at")[:1]),
     )
     return [

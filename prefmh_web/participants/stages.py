@@ -34,7 +34,7 @@ from django.utils.translation import ngettext
 
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Campaign, Side, Voter
-from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, PracticePair, Protocol, Question, Study
+from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, PracticePair, Protocol, Study, SurveyQuestion
 from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import completion, limits
 from prefmh_web.participants.limits import locked_study
@@ -129,7 +129,7 @@ class Questions(StagePage):
         is_eligible = all(question.admits(given[question.name]) for question in screening)
         return Result() if is_eligible else Result(Outcome.NOT_ELIGIBLE)
 
-    def _questions(self, protocol: Protocol) -> Sequence[Question]:
+    def _questions(self, protocol: Protocol) -> Sequence[SurveyQuestion]:
         return protocol.asked(last=self.is_last)
 
 
@@ -477,7 +477,7 @@ def _locked(**which: Any) -> Participation | None:
     return participation
 
 
-def _field(question: Question) -> forms.Field:
+def _field(question: SurveyQuestion) -> forms.Field:
     shown: Any = {"label": question.text, "required": question.is_required}
     if question.kind == "choice":
         return _one_of(question.options, **shown)
@@ -494,7 +494,7 @@ def _one_of(options: Sequence[str], **shown: Any) -> forms.Field:
     return forms.ChoiceField(choices=[(each, each) for each in options], widget=forms.RadioSelect, **shown)
 
 
-def _points(question: Question) -> list[tuple[str, str]]:
+def _points(question: SurveyQuestion) -> list[tuple[str, str]]:
     least, most = question.least or 0, question.most or 0
     ends = dict(zip((least, most), question.options, strict=False))
     return [

@@ -31,7 +31,7 @@ from celery import signals
 from django.conf import settings
 
 from prefmh_web.objects import ObjectKind, StoredObject
-from prefmh_web.objects.kind import Look
+from prefmh_web.objects.kind import RenderOptions
 from prefmh_web.scorers.scorer import Answer, NoScore, ScorerError, ScorerInterrupted
 
 Result = TypeVar("Result")
@@ -301,7 +301,7 @@ class Command:
             except OutOfStepError:
                 raise
             except ChildError as error:
-                _demand_life()
+                _require_life()
                 self._note_failure(error)
                 # What this child has said is asked again: it may have been out of step before it failed.
                 given = {}
@@ -319,7 +319,7 @@ class Command:
         else:
             self._child.stay_quiet(0)
         # After it was started: whoever ends this process from now on ends it, too.
-        _demand_life()
+        _require_life()
         answer = self._child.answer(line, seconds)
         reply = answer.decode(errors="replace").strip()
         if not _NUMBER.fullmatch(reply):
@@ -372,7 +372,7 @@ def forget() -> None:
     _commands.clear()
 
 
-def _demand_life() -> None:
+def _require_life() -> None:
     if _ending.is_set():
         raise ScorerInterrupted
 
@@ -381,7 +381,7 @@ def _line(kind: ObjectKind, scored: StoredObject) -> bytes | NoScore:
     about = {**dict(scored.told), "kind": kind.name, "content": scored.content}
     if kind.medium != "words":
         try:
-            file = kind.media(scored, Look(raster=True))
+            file = kind.media(scored, RenderOptions(raster=True))
         except OSError:
             return NoScore("its file cannot be read")
         assert file is not None

@@ -98,7 +98,7 @@ RATES = {
 PER_PROCESS = frozenset({"votes"})
 
 
-def _demand_scheme(schemes: tuple[str, ...]) -> AfterValidator:
+def _require_scheme(schemes: tuple[str, ...]) -> AfterValidator:
     """Return a check that an address starts with one of these schemes."""
 
     def check(url: str) -> str:
@@ -265,11 +265,11 @@ class Environment(BaseSettings):
     )
 
     # The servers beside ours. None of them set means embedded.
-    database_url: Annotated[str, _demand_scheme(("postgresql", "postgres"))] | None = None
+    database_url: Annotated[str, _require_scheme(("postgresql", "postgres"))] | None = None
     database_pool_size: Indices = 0
-    redis_url: Annotated[str, _demand_scheme(_REDIS)] | None = None
+    redis_url: Annotated[str, _require_scheme(_REDIS)] | None = None
     redis_timeout_seconds: Seconds = 0.5
-    celery_broker_url: Annotated[str, _demand_scheme(_BROKERS)] | None = None
+    celery_broker_url: Annotated[str, _require_scheme(_BROKERS)] | None = None
     # Together with the start of Python, `doctor` tells of a broker that is out in less than two seconds.
     broker_timeout_seconds: Seconds = 0.7
     # Where people find the site, and what that asks of cookies and redirects.

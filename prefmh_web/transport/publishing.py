@@ -34,7 +34,7 @@ _LAST_WAIT_S = 3.0
 
 
 @dataclass(frozen=True)
-class Hint:
+class TaskMessage:
     """One call of a task, for a queue of its own where it has one."""
 
     task: str
@@ -70,16 +70,16 @@ class Publisher:
         send: sends one hint by it.
     """
 
-    def __init__(self, connect: Callable[[], Connection], send: Callable[[Hint, Connection], None]) -> None:
+    def __init__(self, connect: Callable[[], Connection], send: Callable[[TaskMessage, Connection], None]) -> None:
         self._connect, self._send = connect, send
         # A dictionary for its order; no hint waits twice.
-        self._waiting: dict[Hint, None] = {}
-        self._sending: Hint | None = None
+        self._waiting: dict[TaskMessage, None] = {}
+        self._sending: TaskMessage | None = None
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_failing = False
 
-    def put(self, hint: Hint) -> bool:
+    def put(self, hint: TaskMessage) -> bool:
         """Take a hint to be sent; return at once, with False when too many wait and it is dropped."""
         with self._changed:
             if len(self._waiting) >= AT_MOST_WAITING and hint not in self._waiting:
@@ -120,7 +120,7 @@ class Publisher:
             hint = self._sending = next(iter(self._waiting))
             # Given again from here on, it is a new hint: what it is about may have been read already.
             del self._waiting[hint]
-        unsent: dict[Hint, None] = {hint: None}
+        unsent: dict[TaskMessage, None] = {hint: None}
         try:
             self._send(hint, connection)
             unsent.clear()
@@ -150,7 +150,7 @@ def take_here(task: str, taker: Callable[..., bool]) -> None:
     _taken_here[task] = taker
 
 
-def publish(hint: Hint) -> None:
+def publish(hint: TaskMessage) -> None:
     """See that a task is called soon, without waiting for it or for the broker."""
     if (taker := _taken_here.get(hint.task)) and taker(*hint.arguments):
         return

@@ -81,7 +81,7 @@ def voter_at_votes(session: SessionBase, token: str) -> Voter | None:
     return voter if stages.has_come_to_votes(voter) else None
 
 
-def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Voter | None:
+def require_admission(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Voter | None:
     """Return who this session is already in the invitation's campaign, None if somebody new may be there.
 
     Whether the person of an arrival is known is found out by `join` only: nobody learns by looking who takes part.
@@ -99,15 +99,15 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
     if voter and not _may_be(voter, invitation):
         voter = None
     if voter:
-        _demand_part(voter, invitation.campaign)
+        _require_part(voter, invitation.campaign)
     elif arrival is None or limits_of(invitation.campaign).recruiter.is_open:
-        _demand_open(invitation, arrival)
+        _require_open(invitation, arrival)
     else:
-        _demand_left(invitation.campaign)
+        _require_left(invitation.campaign)
     return voter
 
 
-def _demand_part(voter: Voter, campaign: Campaign) -> None:
+def _require_part(voter: Voter, campaign: Campaign) -> None:
     was_sent = limits_of(campaign).recruiter.knows_people
     if was_sent and (end := completion.closed_end(voter)):
         raise PartEnded(end)
@@ -117,7 +117,7 @@ def _demand_part(voter: Voter, campaign: Campaign) -> None:
         raise NotAdmitted(_("The researcher has removed you from this campaign. Your votes are kept."))
 
 
-def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
+def _require_open(invitation: Invitation, arrival: Arrival | None) -> None:
     if invitation.revoked_at:
         raise NotAdmitted(_("This link is closed. If you still want to vote, ask the researcher for a new one."))
     if invitation.is_single_use and invitation.voters.exists():
@@ -130,10 +130,10 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
             _("The address has no %(name)s. Open the study again with the link that you were given.")
             % {"name": recruiter.person}
         )
-    _demand_left(invitation.campaign)
+    _require_left(invitation.campaign)
 
 
-def _demand_left(campaign: Campaign) -> None:
+def _require_left(campaign: Campaign) -> None:
     """Demand that somebody new can take part: the campaign goes on and has a place."""
     recruiter = limits_of(campaign).recruiter
     if campaign.status == Campaign.Status.FINISHED:
@@ -159,8 +159,8 @@ def join(
         answer: to the question whether they agree, where that is asked.
 
     Raises:
-        NotAdmitted: as `demand_admission`; or the campaign does not take people of an earlier one.
-        PartEnded: as `demand_admission`.
+        NotAdmitted: as `require_admission`; or the campaign does not take people of an earlier one.
+        PartEnded: as `require_admission`.
     """
     with transaction.atomic():
         # Locked and read again: of two who open a link for one person at the same moment, one gets in; and nobody does
@@ -169,7 +169,7 @@ def join(
         if limits_of(invitation.campaign).recruiter.knows_people:
             voter = _sent(session, invitation, arrival, answer)
         else:
-            voter = demand_admission(session, invitation) or _sitting(invitation) or joining.newcomer(invitation)
+            voter = require_admission(session, invitation) or _sitting(invitation) or joining.newcomer(invitation)
     if voter is None:
         return None
     # Of somebody who refuses, too: their page says what they have said.
@@ -184,13 +184,13 @@ def _sent(session: SessionBase, invitation: Invitation, arrival: Arrival | None,
     # The text may have changed while they read it.
     is_of_now = answer is not None and consent.is_of_now(answer.version, study)
     if known is None:
-        _demand_open(invitation, arrival)
+        _require_open(invitation, arrival)
     if consent.is_needed(known, study) and not is_of_now:
         return None
     if known and answer and answer.agrees:
         completion.take_back_refusal(known)
     if known:
-        _demand_part(known, campaign)
+        _require_part(known, campaign)
     voter = joining.voter_for(invitation, arrival) if arrival else known
     if voter and answer and is_of_now:
         consent.note(voter, answer)

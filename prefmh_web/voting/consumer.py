@@ -38,7 +38,7 @@ class VotingConsumer(LiveConsumer):
     is_waiting = False
     _is_admitted = _is_closing = False
     _sent = status = ""
-    says_held_up: bool | None = None
+    says_stalled: bool | None = None
 
     async def connect(self):
         # Accepted first: a refused handshake would make htmx try again for ever, a close code does not.
@@ -126,7 +126,7 @@ class VotingConsumer(LiveConsumer):
             if response or html != self._sent:
                 await self.send(html)
             self._sent, self.status = html, screen.voter.campaign.status
-            self.says_held_up = bool(screen.context["is_held_up"]) if screen.status == "waiting" else None
+            self.says_stalled = bool(screen.context["is_stalled"]) if screen.status == "waiting" else None
             # Resting, people are asked again when they say so; done, never.
             await self._wait_or_not(screen.status not in ("pair", "resting", "done"))
 

@@ -28,7 +28,7 @@ from prefmh_web.campaigns.models import Campaign, Voter
 from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN, among, set_within
 from prefmh_web.voting import admission
-from prefmh_web.voting.screens import is_held_up
+from prefmh_web.voting.screens import is_stalled
 
 # A page renews its presence a little more than twice in this time.
 PRESENCE = timedelta(seconds=75)
@@ -128,7 +128,7 @@ class Page(Protocol):
 
     voter: Voter
     status: str
-    says_held_up: bool | None
+    says_stalled: bool | None
     """Whether it says that the next pair could not be made; None where that is not why it waits."""
 
     async def join(self, *groups: str) -> None: ...
@@ -203,8 +203,8 @@ def _takers(pages: list[Page]) -> set[int]:
     takers = open_comparisons.takers(campaign, [(page.voter.pk, page.status) for page in pages])
     waiting = [page.voter.pk for page in pages if page.status == Campaign.Status.RUNNING]
     takers |= on_demand.seekers(campaign, waiting)
-    held_up = is_held_up(campaign)
-    outdated = {page.voter.pk for page in pages if page.says_held_up not in (None, held_up)}
+    held_up = is_stalled(campaign)
+    outdated = {page.voter.pk for page in pages if page.says_stalled not in (None, held_up)}
     return takers | outdated
 
 

@@ -39,7 +39,7 @@ from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.config import Outcome
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.participants import attention, completion, limits, stages
-from prefmh_web.participants.models import Check
+from prefmh_web.participants.models import AttentionCheck
 from prefmh_web.voting.responses import Response
 
 # What is the same for all pages of a campaign is asked once in so many seconds by each process: how much is decided,
@@ -73,7 +73,7 @@ class Screen:
 
     voter: Voter
     lease: Lease | None
-    check: Check | None
+    check: AttentionCheck | None
     outcome: Outcome | None
     how_far: Progress
 
@@ -104,7 +104,7 @@ class Screen:
         if self.lease:
             return _pair(self.lease, leased_pair(self.lease, campaign), campaign)
         if self.check:
-            told = {"must_be_answered": self.check.kind == Check.Kind.INSTRUCTED}
+            told = {"must_be_answered": self.check.kind == AttentionCheck.Kind.INSTRUCTED}
             return _pair(self.check, attention.shown_pair(self.check, campaign), campaign) | told
         asked = limits_of(campaign)
         if self.outcome:
@@ -114,7 +114,7 @@ class Screen:
         config = started_campaign(campaign).config
         return {
             "status": self.status,
-            "is_held_up": self.status == "waiting" and is_held_up(campaign),
+            "is_stalled": self.status == "waiting" and is_stalled(campaign),
             "lease_seconds": config.answering.seconds,
             "wait_minutes": asked.wait_minutes,
             "wait_is_paid": config.study.protocol.wait_is_paid,
@@ -131,7 +131,7 @@ class Screen:
         return _progress_html(self.how_far, get_language())
 
 
-def _pair(key_of: Lease | Check, pair: Pair, campaign: Campaign) -> dict[str, Any]:
+def _pair(key_of: Lease | AttentionCheck, pair: Pair, campaign: Campaign) -> dict[str, Any]:
     return {
         "lease": key_of,
         **shown(pair, campaign, lambda side: reverse_lazy("voting:picture", args=[key_of.key, side])),
@@ -200,7 +200,7 @@ def _percent(campaign: Campaign, steps: int | None) -> int:
     return 100 * found["decided"] // total if total else 0
 
 
-def is_held_up(campaign: Campaign) -> bool:
+def is_stalled(campaign: Campaign) -> bool:
     """True when there may be no pair because one could not be made for some time."""
     return bool(cache.get_or_set(f"held-up-{campaign.pk}", partial(drawing.is_overdue, campaign), ASKED_EVERY_S))
 

@@ -98,7 +98,7 @@ def welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
         if request.method == "POST":
             joined = admission.join(request.session, invitation, arrival, consent.answer_in(request.POST))
             return _joined(invitation.token) if joined else redirect("voting:welcome", token=invitation.token)
-        voter = admission.demand_admission(request.session, invitation, arrival)
+        voter = admission.require_admission(request.session, invitation, arrival)
     except joining.NotAdmitted as reason:
         context = {"reason": reason, "has_nothing_left": isinstance(reason, admission.NothingLeft), "arrival": arrival}
         return render(request, "voting/not_admitted.html", context, status=403)

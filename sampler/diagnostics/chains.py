@@ -298,7 +298,7 @@ def _tables(record: Record, samples: list[Row]) -> tuple[dict[str, _Cells], str]
     # What is measured anyway is the same.
     for name, cells in _scores(record):
         tables.setdefault(name, _Cells([cells.get(state, "") for state in drawn]))
-    _demand_the_same(record["properties"], record["states"])
+    _require_the_same(record["properties"], record["states"])
     tables |= _of_states(record["properties"], drawn, "properties.csv")
     for name, of_states in _of_states(record["states"], drawn, "states.csv").items():
         tables["p0_weight" if name == "weight" and name in tables else name] = of_states
@@ -316,7 +316,7 @@ def _scores(record: Record) -> Iterable[tuple[str, dict[str, str]]]:
     return found.items()
 
 
-def _demand_the_same(properties: list[Row], states: Sequence[Row]) -> None:
+def _require_the_same(properties: list[Row], states: Sequence[Row]) -> None:
     content = {row["state_index"]: row["content"] for row in states}
     for row in properties:
         if "content" in row and row["content"] != content.get(row["state_index"], row["content"]):

@@ -35,7 +35,7 @@ from sampler.diagnostics.scores import (
     Vote,
     bradley_terry_intervals,
 )
-from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicators, shares, verdict_on
+from sampler.diagnostics.verdict import LEVEL, ChainPath, ConvergenceVerdict, Share, indicators, shares, verdict_on
 from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_bias
 from sampler.record.commitment import read_config
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
@@ -60,7 +60,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Question:
+class QuestionResult:
     """What the votes on one question, of one kind of voter, say about the objects of one target.
 
     Args:
@@ -89,9 +89,9 @@ class Answer:
     """
 
     shares: list[Share]
-    questions: list[Question]
+    questions: list[QuestionResult]
     names: Mapping[int, str]
-    verdict: Verdict
+    verdict: ConvergenceVerdict
     draws: int
     extended: int
 
@@ -104,7 +104,7 @@ class Answer:
         """Return the objects of a target, those with the largest share first."""
         return [each for each in self.shares if each.target == target]
 
-    def asked_of(self, target: str) -> list[Question]:
+    def asked_of(self, target: str) -> list[QuestionResult]:
         """Return what was asked about a target's objects."""
         return [each for each in self.questions if each.target == target]
 
@@ -117,12 +117,12 @@ class Answer:
         """Yield results.csv, its header first: a row for each target, question and object."""
         yield RESULTS.header
         for target in self.targets:
-            nobody = Question(target, "", "", Counter(), Counter(), {}, "")
+            nobody = QuestionResult(target, "", "", Counter(), Counter(), {}, "")
             for question in self.asked_of(target) or [nobody]:
                 for share in self.of_target(target):
                     yield self._row(share, question)
 
-    def _row(self, share: Share, question: Question) -> list[Cell]:
+    def _row(self, share: Share, question: QuestionResult) -> list[Cell]:
         score = question.scores.get(share.object)
         return RESULTS.row(
             target=share.target,
@@ -180,19 +180,21 @@ def answer(record: Record) -> Answer:
     )
 
 
-def _walked(samples: Sequence[Row], objects: Mapping[str, int], target_of: Callable[[int], str]) -> dict[str, Walked]:
+def _walked(
+    samples: Sequence[Row], objects: Mapping[str, int], target_of: Callable[[int], str]
+) -> dict[str, ChainPath]:
     by_chain: dict[str, list[Row]] = {}
     for row in samples:
         by_chain.setdefault(row["chain_index"], []).append(row)
     return {
-        chain: Walked(
+        chain: ChainPath(
             target_of(int(chain)), int(rows[0]["step"]), np.array([objects[row["state_index"]] for row in rows])
         )
         for chain, rows in by_chain.items()
     }
 
 
-def _verdict(record: Record, chains: Mapping[str, Walked], left_out: int) -> Verdict:
+def _verdict(record: Record, chains: Mapping[str, ChainPath], left_out: int) -> ConvergenceVerdict:
     """Judge by all that is measured of the objects; of a list also by its weights and by what is visited most."""
     found = followed(record)
     quantities: dict[str, Sequence[npt.ArrayLike]] = {
@@ -205,7 +207,7 @@ def _verdict(record: Record, chains: Mapping[str, Walked], left_out: int) -> Ver
     return verdict_on(list(chains.values()), quantities, votes, why_not)
 
 
-def _questions(record: Record, objects: Mapping[str, int], target_of: Callable[[int], str]) -> Iterator[Question]:
+def _questions(record: Record, objects: Mapping[str, int], target_of: Callable[[int], str]) -> Iterator[QuestionResult]:
     """Yield each question of each target, in the order of the judges."""
     judges = record.config["judges"]
     asked = [(source_of(judge, judges), judge["question"].strip()) for judge in judges]
@@ -218,7 +220,7 @@ def _questions(record: Record, objects: Mapping[str, int], target_of: Callable[[
         won = Counter(objects[row["chosen_state"]] for row in rows)
         shown = Counter(objects[row[side]] for row in rows for side in ("first_state", "second_state"))
         scores, why_not = _scores(rows, objects)
-        yield Question(target, text, source, won, shown - won, scores, why_not)
+        yield QuestionResult(target, text, source, won, shown - won, scores, why_not)
 
 
 def source_of(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
@@ -411,7 +413,7 @@ def _distinct(names: list[str]) -> dict[int, str]:
     return distinct
 
 
-Asked = tuple[int, tuple[int, int]]
+AskedPair = tuple[int, tuple[int, int]]
 """A question that was put: the judge, which fixes the order, and the two objects."""
 
 
@@ -441,7 +443,7 @@ class Agreement:
         kappa, low, high: Fleiss' kappa of the shared questions with its 95 % interval; NaN where there is none.
     """
 
-    shared: dict[Asked, dict[str, bool]]
+    shared: dict[AskedPair, dict[str, bool]]
     repeated: list[tuple[bool, bool]]
     kappa: float
     low: float
@@ -540,7 +542,7 @@ def _samples(record: Record) -> str:
 
 
 def _agreement(population: Population, rng: np.random.Generator) -> Agreement:
-    first: dict[Asked, dict[str, bool]] = defaultdict(dict)
+    first: dict[AskedPair, dict[str, bool]] = defaultdict(dict)
     repeated: list[tuple[bool, bool]] = []
     for vote in population.votes:
         pair, voter = population.pair(vote), vote["voter"]

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, tostring
 import numpy as np
 
 from sampler.diagnostics.chains import Column, by_target, many, percent
-from sampler.diagnostics.findings import Findings, Question
+from sampler.diagnostics.findings import Findings, QuestionResult
 from sampler.diagnostics.scores import MIN_CLUSTERS, NoFit
 from sampler.diagnostics.verdict import LEVEL, MAX_R_HAT, Share
 from sampler.objects.molecules import draw_molecule
@@ -133,12 +133,12 @@ def _drawing(findings: Findings) -> Callable[[str], Cell]:
     return draw
 
 
-def _heading(question: Question) -> str:
+def _heading(question: QuestionResult) -> str:
     score = ", score" if question.scores else ""
     return f"{_cut(question.text)} ({question.source}): for, against{score}"
 
 
-def _figures(share: Share, asked: Sequence[Question]) -> Iterator[str]:
+def _figures(share: Share, asked: Sequence[QuestionResult]) -> Iterator[str]:
     yield from (share.percent, share.interval, f"{share.steps:,}")
     for each in asked:
         votes = f"{each.won[share.object]:,}, {each.lost[share.object]:,}"

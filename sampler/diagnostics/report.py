@@ -12,9 +12,9 @@ from itertools import combinations, product
 import numpy as np
 
 from sampler.diagnostics.chains import Acceptance, Column, by_target, many
-from sampler.diagnostics.findings import Agreement, Asked, Findings, Population, SourceBias, bias_of
+from sampler.diagnostics.findings import Agreement, AskedPair, Findings, Population, SourceBias, bias_of
 from sampler.diagnostics.scores import MIN_CLUSTERS, Choices, NoFit, PositionBias, Scores
-from sampler.diagnostics.verdict import Verdict
+from sampler.diagnostics.verdict import ConvergenceVerdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record
@@ -55,7 +55,7 @@ def _biases(findings: Findings) -> Iterator[str]:
         yield f"Position bias ({bias.source}): {_bias(bias, findings.clusters)}"
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: ConvergenceVerdict) -> str:
     said = f"{verdict.is_that[0].upper()}{verdict.is_that[1:]}: {verdict.because}"
     return f"{said} {verdict.advice}".rstrip()
 
@@ -220,7 +220,7 @@ def _agreement(found: Agreement) -> Iterator[str]:
         yield f"Repeated questions: {answers}, Cohen's kappa {_kappa(found.repeated_kappa)}"
 
 
-def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
+def _pairs_of_people(shared: dict[AskedPair, dict[str, bool]]) -> Iterator[str]:
     both: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
     for given in shared.values():
         for one, other in combinations(sorted(given), 2):

@@ -37,7 +37,7 @@ _ONE_BY_ONE = 200
 
 
 @dataclass(frozen=True)
-class Walked:
+class ChainPath:
     """At which object one chain was after each step of the sampling phase.
 
     Args:
@@ -82,7 +82,7 @@ class Share:
         return f"{percent(self.low)} to {percent(self.high)}"
 
 
-def shares(chains: Sequence[Walked], listed: Iterable[int] = ()) -> list[Share]:
+def shares(chains: Sequence[ChainPath], listed: Iterable[int] = ()) -> list[Share]:
     """Return the share of each object, by target and from the largest to the smallest.
 
     Args:
@@ -95,19 +95,19 @@ def shares(chains: Sequence[Walked], listed: Iterable[int] = ()) -> list[Share]:
     return found
 
 
-def independent_draws(chains: Sequence[Walked]) -> float:
+def independent_draws(chains: Sequence[ChainPath]) -> float:
     """Return how many independent draws the chains of one target are worth: the smallest effective sample size of the
     indicators of the objects that are visited most. Of chains that never move, one each.
     """
     return min(_effective_draws(chains, number) for number in _max_visited(chains))
 
 
-def _max_visited(chains: Sequence[Walked]) -> IntArray:
+def _max_visited(chains: Sequence[ChainPath]) -> IntArray:
     numbers, steps = np.unique(np.concatenate([each.objects for each in chains]), return_counts=True)
     return np.asarray(numbers[np.argsort(-steps, kind="stable")][:MAX_VISITED])
 
 
-def _effective_draws(chains: Sequence[Walked], number: int) -> float:
+def _effective_draws(chains: Sequence[ChainPath], number: int) -> float:
     try:
         return convergence([each.objects == number for each in chains]).bulk_ess
     except ValueError:
@@ -115,7 +115,7 @@ def _effective_draws(chains: Sequence[Walked], number: int) -> float:
         return float(len(chains))
 
 
-def _of_target(chains: Sequence[Walked], listed: list[int]) -> list[Share]:
+def _of_target(chains: Sequence[ChainPath], listed: list[int]) -> list[Share]:
     lengths = np.array([len(each.objects) for each in chains], dtype=np.float64)
     visits = _visits(chains)
     draws = independent_draws(chains)
@@ -139,7 +139,7 @@ def _of_target(chains: Sequence[Walked], listed: list[int]) -> list[Share]:
     return sorted(found, key=lambda each: (-each.steps, each.object))
 
 
-def _visits(chains: Sequence[Walked]) -> dict[int, tuple[FloatArray, int, int]]:
+def _visits(chains: Sequence[ChainPath]) -> dict[int, tuple[FloatArray, int, int]]:
     """Return of each object how many steps each chain was there, shape (C,), and the first and last of these steps."""
     found: dict[int, tuple[FloatArray, int, int]] = {}
     for index, chain in enumerate(chains):
@@ -183,7 +183,7 @@ _WITHIN = 0.7, 1.6
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ConvergenceVerdict:
     """What the chains of a campaign look like.
 
     Args:
@@ -226,8 +226,8 @@ class Verdict:
 
 
 def verdict_on(
-    chains: Sequence[Walked], quantities: Mapping[str, Sequence[npt.ArrayLike]], votes: int, why_not: str = ""
-) -> Verdict:
+    chains: Sequence[ChainPath], quantities: Mapping[str, Sequence[npt.ArrayLike]], votes: int, why_not: str = ""
+) -> ConvergenceVerdict:
     """Return the verdict on some chains.
 
     Args:
@@ -237,10 +237,10 @@ def verdict_on(
         why_not: why there are no quantities, where there are none.
     """
     if reason := why_not or _too_short(chains):
-        return Verdict(NOT_JUDGED, reason)
+        return ConvergenceVerdict(NOT_JUDGED, reason)
     moving = {name: draws for name, draws in quantities.items() if np.ptp(np.concatenate([*map(np.asarray, draws)]))}
     if not moving:
-        return Verdict(NOT_JUDGED, "The chains have not moved.")
+        return ConvergenceVerdict(NOT_JUDGED, "The chains have not moved.")
     targets = [each.target for each in chains]
     measured: dict[str, list[Convergence]] = {}
     still = set(targets)
@@ -250,11 +250,11 @@ def verdict_on(
                 measured.setdefault(name, []).append(found.found)
                 still.discard(found.target)
     if still:
-        return Verdict(NOT_JUDGED, f"The chains{_of(min(still))} have not moved.")
+        return ConvergenceVerdict(NOT_JUDGED, f"The chains{_of(min(still))} have not moved.")
     return _judged(measured, votes)
 
 
-def indicators(chains: Sequence[Walked]) -> dict[str, list[FloatArray]]:
+def indicators(chains: Sequence[ChainPath]) -> dict[str, list[FloatArray]]:
     """Return for each of the objects that are visited most whether a chain was there, as numbers along the chains."""
     return {
         f"at object {number}": [(each.objects == number).astype(float) for each in chains]
@@ -262,7 +262,7 @@ def indicators(chains: Sequence[Walked]) -> dict[str, list[FloatArray]]:
     }
 
 
-def _too_short(chains: Sequence[Walked]) -> str:
+def _too_short(chains: Sequence[ChainPath]) -> str:
     if not chains:
         return "No step of the sampling phase is decided."
     for target in dict.fromkeys(each.target for each in chains):
@@ -277,7 +277,7 @@ def _of(target: str) -> str:
     return f" of “{target[:60]}”" if target else ""
 
 
-def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Verdict:
+def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> ConvergenceVerdict:
     r_hat, differs = max((found.r_hat, name) for name, several in measured.items() for found in several)
     bulk, tail = (
         min(getattr(f, size) for several in measured.values() for f in several) for size in ("bulk_ess", "tail_ess")
@@ -293,11 +293,11 @@ def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Verdic
         digits = 3 if round(r_hat, 3) > MAX_R_HAT else 6
         size = f"is {r_hat:.{digits}f}, above {MAX_R_HAT}" if math.isfinite(r_hat) else "is infinite"
         because = f"R-hat of “{named}” {size}: chains have been in different places."
-        return Verdict(DISAGREE, because, *figures)
+        return ConvergenceVerdict(DISAGREE, because, *figures)
     if not is_enough:
         because = f"{said}; it takes {MIN_EFFECTIVE}."
-        return Verdict(TOO_FEW, because, *figures, _more(effective, votes))
-    return Verdict(NO_SIGN, f"{said}.", *figures)
+        return ConvergenceVerdict(TOO_FEW, because, *figures, _more(effective, votes))
+    return ConvergenceVerdict(NO_SIGN, f"{said}.", *figures)
 
 
 def _more(effective: float, votes: int) -> tuple[int, int] | None:

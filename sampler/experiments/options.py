@@ -48,7 +48,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationQuestion:
     """One thing that a model is asked: the name that tables use, the question, the preset of the prompt.
 
     Args:
@@ -86,7 +86,7 @@ class ExperimentMethod:
     rule: Mapping[str, Scalar]
     kernel: Mapping[str, Any]
     source: str
-    judges: tuple[Asked, ...] = ()
+    judges: tuple[EvaluationQuestion, ...] = ()
     asks: int = 0
     learns: bool = False
     published: Mapping[str, Published] = field(default_factory=dict)
@@ -163,7 +163,7 @@ class SimulatedScore:
     """What stands in for a model's opinion (`--simulated`): a measure of the object, from 0 at its worst to 1.
 
     Args:
-        name: of the question that it answers, as `Asked` has it.
+        name: of the question that it answers, as `EvaluationQuestion` has it.
         measure: as `describe_text`, `describe_molecule` or `describe_image` names it.
         worst, best: the ends; what lies beyond them counts as they do.
     """
@@ -212,8 +212,8 @@ class Experiment:
     spacing: Literal["last", "even"]
     sizes: Mapping[str, Size]
     settings: tuple[Setting, ...]
-    rated: tuple[Asked, ...]
-    compared: tuple[Asked, ...]
+    rated: tuple[EvaluationQuestion, ...]
+    compared: tuple[EvaluationQuestion, ...]
     columns: tuple[Column, ...]
     roles: tuple[str, ...]
     simulated: Simulated

@@ -9,8 +9,8 @@ Everything here is a function of its arguments. The call itself, and so the netw
     presentation    which side shows what, and which trials people are given between their pairs
 """
 
-from sampler.judges.presentation import Shares as Shares
-from sampler.judges.presentation import Trial as Trial
+from sampler.judges.presentation import InsertedTrial as InsertedTrial
+from sampler.judges.presentation import TrialShares as TrialShares
 from sampler.judges.presentation import check_after as check_after
 from sampler.judges.presentation import trials_after as trials_after
 from sampler.judges.prompts import LONGEST_TEMPLATE as LONGEST_TEMPLATE
@@ -37,7 +37,7 @@ from sampler.judges.replies import LABELS as LABELS
 from sampler.judges.replies import REPLIES as REPLIES
 from sampler.judges.replies import YES_OR_NO as YES_OR_NO
 from sampler.judges.replies import Agreement as Agreement
-from sampler.judges.replies import Asked as Asked
+from sampler.judges.replies import AskedPresentation as AskedPresentation
 from sampler.judges.replies import NoDistributionError as NoDistributionError
 from sampler.judges.replies import NoPreferenceError as NoPreferenceError
 from sampler.judges.replies import RareLabel as RareLabel

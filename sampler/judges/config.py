@@ -129,7 +129,7 @@ class ModelSource(Sparse):
 Source = Annotated[PeopleSource | PanelistSource | ModelSource, Field(discriminator="kind")]
 
 
-Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), ONE_LINE]
+QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), ONE_LINE]
 ORDER_LABELS = {
     "random": "Random for each vote",
     "balanced": "Each order for half of the votes (models only)",
@@ -145,7 +145,7 @@ class JudgeConfig(Declared):
     Under a rule that rates, votes is how many ratings of each object are averaged.
     """
 
-    question: Question = Field(
+    question: QuestionText = Field(
         title="Question",
         description="Ask for one thing at a time, such as: Which one would you rather read on?",
         json_schema_extra=ui(fixed=JUDGED_BY),

@@ -80,7 +80,7 @@ _ALMOST = 1e-9
 
 
 @dataclass(frozen=True)
-class Shares:
+class TrialShares:
     """How often a vote is followed by a trial of each kind, from 0 to 1, together at most 1."""
 
     instructed: float = 0
@@ -93,13 +93,13 @@ class Shares:
         return self.instructed + self.gold + self.repeat
 
 
-def trials_after(votes: int, shares: Shares) -> int:
+def trials_after(votes: int, shares: TrialShares) -> int:
     """Return to how many trials the declared shares come after so many votes."""
     return ceil(votes * shares.total - _ALMOST)
 
 
 @dataclass(frozen=True)
-class Trial:
+class InsertedTrial:
     """A trial that is no vote.
 
     Args:
@@ -115,7 +115,7 @@ class Trial:
     which: float = 0
 
 
-def check_after(seed: int, voter: int, votes: int, shares: Shares, golds: int = 0) -> Trial | None:
+def check_after(seed: int, voter: int, votes: int, shares: TrialShares, golds: int = 0) -> InsertedTrial | None:
     """Return the trial that a person is given after so many votes; None if the next pair follows at once.
 
     Everybody meets the gold pairs in one order of the campaign, and all of them before one comes again: the k-th that a
@@ -135,10 +135,10 @@ def check_after(seed: int, voter: int, votes: int, shares: Shares, golds: int = 
     if kind is None:
         return None
     gold = _gold(seed, voter, votes, shares, golds) if kind == "gold" else None
-    return Trial(kind, "first" if side < 0.5 else "second", gold, float(which))
+    return InsertedTrial(kind, "first" if side < 0.5 else "second", gold, float(which))
 
 
-def _kind(comes: float, shares: Shares) -> Kind | None:
+def _kind(comes: float, shares: TrialShares) -> Kind | None:
     if comes < shares.instructed:
         return "instructed"
     if comes < shares.instructed + shares.gold:
@@ -146,7 +146,7 @@ def _kind(comes: float, shares: Shares) -> Kind | None:
     return "repeat" if comes < shares.total else None
 
 
-def _gold(seed: int, voter: int, votes: int, shares: Shares, golds: int) -> int:
+def _gold(seed: int, voter: int, votes: int, shares: TrialShares, golds: int) -> int:
     earlier = (stream(seed, voter, each, Purpose.CHECKS).random() for each in range(1, votes))
     seen = sum(_kind(comes, shares) == "gold" for comes in earlier)
     # People are numbered from 1, so that stream is free: the order is the campaign's.

@@ -29,11 +29,11 @@ and, given that the answer is one of the labels, A with
     p = a / (a + b),    a = sum of exp(l_v / T) over the tokens v that say A,    b likewise.
 
 The sum over all tokens cancels. So p is exact from the labels' own l_v, whatever the other tokens hold, both when
-the server confines the reply to the labels and when other replies are asked again. Servers report l_v before the
+the server constrains the reply to the labels and when other replies are asked again. Servers report l_v before the
 temperature (vLLM, llama.cpp); one that reports it afterwards is harmless too if the request is made at temperature 1.
 
 What is assumed: the votes it replaces differ only by their seed; a label is one token; and, where the reply is not
-confined, the reply ends after an A as often as after a B (a longer reply would not have been counted).
+constrained, the reply ends after an A as often as after a B (a longer reply would not have been counted).
 
 Seeing from replies whether a server samples from the distribution that it tells: whether its votes are what p says.
 
@@ -230,21 +230,21 @@ _MAX_GAP = 1e-3
 _UNREPORTED = -9999.0
 # More than any vocabulary has.
 _MAX_TOKENS = 500_000
-# Of the labels together, where the reply was confined to them.
-_MIN_CONFINED = 0.98
+# Of the labels together, where the reply was constrained to them.
+_MIN_CONSTRAINED = 0.98
 
 
 def distribution(
     entries: Iterable[tuple[str, object]],
     chosen: tuple[str, object] | None = None,
-    confined_to: Collection[str] = (),
+    constrained_to: Collection[str] = (),
 ) -> list[tuple[str, float]]:
     """Return reported log-probabilities of one position as they can be relied on: each entry once.
 
     Args:
         entries: (token, log-probability) of the most probable tokens, whatever a server put there.
         chosen: the same of the token that the server sampled; None where it is not looked at.
-        confined_to: the texts that this very reply was confined to; none if it was not.
+        constrained_to: the texts that this very reply was constrained to; none if it was not.
 
     Raises:
         NoDistributionError: no distribution has such values.
@@ -258,13 +258,13 @@ def distribution(
         raise NoDistributionError(f"the reported probabilities sum to {total:.4g}")
     # None that is not listed is more probable than the least of the list, behind which the sampled one may stand.
     others = [value for token, value in listed if value > -math.inf and (chosen is None or token != chosen[0])]
-    if others and 1 - total > 1 - _MIN_CONFINED + _MAX_TOKENS * math.exp(min(others)):
+    if others and 1 - total > 1 - _MIN_CONSTRAINED + _MAX_TOKENS * math.exp(min(others)):
         raise NoDistributionError(f"the reported probabilities sum to {total:.2g}, and no others are left for the rest")
     if chosen is not None:
         _check_chosen(chosen[0], _log_probability(*chosen), listed)
-    held = math.fsum(math.exp(value) for token, value in listed if token in confined_to)
-    if confined_to and held < _MIN_CONFINED:
-        raise NoDistributionError(f"the reply was confined to labels that hold {held:.2f}")
+    held = math.fsum(math.exp(value) for token, value in listed if token in constrained_to)
+    if constrained_to and held < _MIN_CONSTRAINED:
+        raise NoDistributionError(f"the reply was constrained to labels that hold {held:.2f}")
     return listed
 
 
@@ -318,7 +318,7 @@ def label_preference(
     log_probabilities: Iterable[tuple[str, float]],
     temperature: float,
     *,
-    confined: bool,
+    constrained: bool,
     max_shortfall: float = 0.5,
 ) -> LabelPreference:
     """Return p from the first token's most probable values.
@@ -326,8 +326,8 @@ def label_preference(
     Args:
         log_probabilities: (token, l_v at temperature 1) of some tokens, both labels among them.
         temperature: T, at least `LOWEST_TEMPERATURE`.
-        confined: whether sampled replies would be confined to exactly "A" or "B". If not, tokens such as " a" that
-            `parse_label` forgives count as well, as they would in a sampled reply.
+        constrained: whether sampled replies would be constrained to exactly "A" or "B". If not, tokens such as " a"
+            that `parse_label` forgives count as well, as they would in a sampled reply.
         max_shortfall: refuse a larger one.
 
     Raises:
@@ -338,7 +338,7 @@ def label_preference(
     checked_temperature(temperature)
     logs: dict[str, list[float]] = {label: [] for label in LABELS}
     for token, value in distribution(log_probabilities):
-        label = _label_of(token, confined)
+        label = _label_of(token, constrained)
         if label is not None:
             logs[label].append(value)
     if missing := [label for label in LABELS if not logs[label]]:
@@ -377,8 +377,8 @@ def checked_temperature(temperature: float) -> float:
     return temperature
 
 
-def _label_of(token: str, confined: bool) -> str | None:
-    if confined:
+def _label_of(token: str, constrained: bool) -> str | None:
+    if constrained:
         return token if token in LABELS else None
     try:
         return parse_label(token)
@@ -417,7 +417,7 @@ _HALVINGS = 60
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPresentation:
     """One presentation of a pair, asked many times.
 
     Args:
@@ -454,7 +454,7 @@ class Agreement:
         return self.chance < DOUBT and not self.is_none
 
 
-def agreement(asked: Sequence[Asked]) -> Agreement:
+def agreement(asked: Sequence[AskedPresentation]) -> Agreement:
     """Return how well all replies to some presentations agree with what was reported.
 
     Raises:
@@ -495,13 +495,13 @@ class Fit:
     firsts: tuple[float, ...]
 
 
-def fit_of(listed: Sequence[Listed], *, confined: bool, hottest: float) -> Fit | None:
+def fit_of(listed: Sequence[Listed], *, constrained: bool, hottest: float) -> Fit | None:
     """Return the temperature near 1 at which the likelier label of each order has a probability of .6 to .85, the
     largest as near .85 as can be, where most is seen; None where there is none.
 
     Args:
         listed: of each order.
-        confined: whether replies are confined to the labels; see `label_preference`.
+        constrained: whether replies are constrained to the labels; see `label_preference`.
         hottest: the highest temperature that may be asked for.
 
     Raises:
@@ -510,7 +510,7 @@ def fit_of(listed: Sequence[Listed], *, confined: bool, hottest: float) -> Fit |
     found: dict[float, Fit] = {}
     for temperature in (each for each in _TEMPERATURES if each <= hottest):
         try:
-            firsts = tuple(label_preference(each, temperature, confined=confined).first for each in listed)
+            firsts = tuple(label_preference(each, temperature, constrained=constrained).first for each in listed)
         except NoPreferenceError:
             return None
         likelier = [max(first, 1 - first) for first in firsts]
@@ -534,22 +534,22 @@ class RareLabel:
     temperature: float
 
 
-def rare_label_of(listed: Listed, *, confined: bool, coldest: float, hottest: float) -> RareLabel | None:
+def rare_label_of(listed: Listed, *, constrained: bool, coldest: float, hottest: float) -> RareLabel | None:
     """Return the temperature at which one label is as rare as is wanted, or nearly; None where there is none.
 
     Args:
         listed: the first tokens with their log-probabilities at temperature 1.
-        confined: whether replies are confined to the labels; see `label_preference`.
+        constrained: whether replies are constrained to the labels; see `label_preference`.
         coldest, hottest: the temperatures that may be asked for.
     """
     try:
-        first = label_preference(listed, hottest, confined=confined, max_shortfall=1.0).first
+        first = label_preference(listed, hottest, constrained=constrained, max_shortfall=1.0).first
     except (NoPreferenceError, ValueError):
         return None
     label = LABELS[first > 0.5]
 
     def rate(temperature: float) -> float:
-        told = label_preference(listed, temperature, confined=confined, max_shortfall=1.0).first
+        told = label_preference(listed, temperature, constrained=constrained, max_shortfall=1.0).first
         return told if label == LABELS[0] else 1.0 - told
 
     low, high = coldest, hottest

@@ -47,9 +47,9 @@ class Independent(Generic[State]):
         self._space = space
 
     @property
-    def is_cheap(self) -> bool:
-        """True where the space's fresh draws are; see `Plan.is_cheap_at`."""
-        return bool(getattr(self._space, "is_cheap", False))
+    def is_fast(self) -> bool:
+        """True where the space's fresh draws are; see `Plan.is_fast_at`."""
+        return bool(getattr(self._space, "is_fast", False))
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Draw x' ~ p0. It may be `state` itself."""
@@ -88,8 +88,8 @@ class Neighbours:
         ValueError: the catalog has no neighbour graph, or an item in it has no neighbour.
     """
 
-    is_cheap = True
-    """A draw looks at one row of the graph; see `Plan.is_cheap_at`."""
+    is_fast = True
+    """A draw looks at one row of the graph; see `Plan.is_fast_at`."""
 
     def __init__(self, catalog: Catalog) -> None:
         if not catalog.neighbours or not all(catalog.neighbours):

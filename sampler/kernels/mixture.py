@@ -63,7 +63,7 @@ class MixtureConfig(Declared):
         return Mixture([part.weight for part in self.parts], [part.kernel.build(space) for part in self.parts])
 
 
-class Shares:
+class Weights:
     """Indices 0 to k - 1, each drawn with its probability.
 
     Args:
@@ -90,10 +90,10 @@ class Mixture(Generic[State]):
     def __init__(self, weights: Sequence[float], components: Sequence[Kernel[State]]) -> None:
         if len(weights) != len(components) or not components:
             raise ValueError("weights must give one number for each component")
-        self._shares = Shares(weights)
+        self._shares = Weights(weights)
         self._components = tuple(components)
-        self.is_cheap = all(getattr(component, "is_cheap", False) for component in self._components)
-        """True where every component is; see `Plan.is_cheap_at`."""
+        self.is_fast = all(getattr(component, "is_fast", False) for component in self._components)
+        """True where every component is; see `Plan.is_fast_at`."""
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Choose a component, then draw from it."""

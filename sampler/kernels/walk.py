@@ -28,7 +28,7 @@ from pydantic import ConfigDict, Field, field_serializer, field_validator, model
 from sampler.chain import FirstSteps, Kernel, Proposal, State, after_steps
 from sampler.declared import Declared, Sparse, ui
 from sampler.kernels.discrete import IndependentConfig
-from sampler.kernels.mixture import SUM_TO_ONE, ComponentConfig, Mixture, MixtureConfig, Shares
+from sampler.kernels.mixture import SUM_TO_ONE, ComponentConfig, Mixture, MixtureConfig, Weights
 from sampler.kernels.suffix import least_cut
 from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp
 
@@ -127,7 +127,7 @@ class WalkConfig(Sparse):
             return self.warm_up.part(rng, step)
         if len(self.length) == 1:
             return None
-        return Shares([each.weight for each in self.length]).index(rng.random())
+        return Weights([each.weight for each in self.length]).index(rng.random())
 
     def validation_errors(self, space: str) -> Iterator[tuple[str, str]]:
         """Yield the field and what is wrong with it where a walk does not fit a kind of space."""
@@ -177,9 +177,9 @@ class WalkKernel(Generic[State]):
         self._kernel, self._length = kernel, length
 
     @property
-    def is_cheap(self) -> bool:
-        """True where so many steps of the kernel are; see `Plan.is_cheap_at`."""
-        return bool(getattr(self._kernel, "is_cheap", False)) and self._length <= _CHEAP_STEPS
+    def is_fast(self) -> bool:
+        """True where so many steps of the kernel are; see `Plan.is_fast_at`."""
+        return bool(getattr(self._kernel, "is_fast", False)) and self._length <= _CHEAP_STEPS
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Walk from `state`. It may be where the walk ends."""

@@ -40,7 +40,7 @@ from pydantic import Field, field_validator
 
 from sampler.chain import Proposal
 from sampler.declared import EACH_ONCE, Declared, ui
-from sampler.kernels.mixture import Shares
+from sampler.kernels.mixture import Weights
 
 LONGEST_WALK = 4096
 DEFAULT_GRID = (1, 4, 16, 64, 256)
@@ -113,7 +113,7 @@ class WarmUp(Declared):
             rng: the PROPOSAL stream of the step, from its beginning.
             step: its number.
         """
-        return Shares(self.shares).index(rng.random()) if step <= self.steps else None
+        return Weights(self.shares).index(rng.random()) if step <= self.steps else None
 
 
 class NotChosen:
@@ -154,7 +154,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Trial(Generic[Length]):
+class LengthTrial(Generic[Length]):
     """What one length of the grid did in the warm-up, over all chains.
 
     Args:
@@ -162,8 +162,8 @@ class Trial(Generic[Length]):
         steps: how many steps drew it.
         votes: counted votes of those steps.
         votes_for: how many of them were for the proposal.
-        jump_per_vote: the squared jump per vote of the property that is slowest by `sure_jump_per_vote`.
-        sure_jump_per_vote: the same less a standard error, that of a ratio of sums over steps, linearised.
+        esjd_per_vote: the squared jump per vote of the property that is slowest by `esjd_per_vote_lower`.
+        esjd_per_vote_lower: the same less a standard error, that of a ratio of sums over steps, linearised.
         reach: the mean squared distance from the state to its proposals, as a share of the largest of all lengths, of
             the property for which that is least; None if no property has changed.
     """
@@ -172,8 +172,8 @@ class Trial(Generic[Length]):
     steps: int
     votes: int
     votes_for: int
-    jump_per_vote: float
-    sure_jump_per_vote: float
+    esjd_per_vote: float
+    esjd_per_vote_lower: float
     reach: float | None
 
     @property
@@ -190,7 +190,7 @@ def trials(
     before: npt.ArrayLike,
     proposed: npt.ArrayLike,
     after: npt.ArrayLike,
-) -> tuple[Trial[Length], ...]:
+) -> tuple[LengthTrial[Length], ...]:
     """Return what each length of the grid did.
 
     Args:
@@ -217,7 +217,7 @@ def trials(
     return tuple(_trial(length, cast[at], won[at], jumps[at], reach) for length, at, reach in found)
 
 
-def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
+def chosen_length(tried: Sequence[LengthTrial[Length]]) -> Length:
     """Return the longest length that wins enough and comes close to the largest jump.
 
     The middle one where there is nothing to choose by: `says_too_little`.
@@ -229,17 +229,17 @@ def chosen_length(tried: Sequence[Trial[Length]]) -> Length:
         return tried[len(tried) // 2].length
     useful = tried[: _first_far_enough(tried) + 1]
     winning = [trial for trial in useful if (trial.share_won or 0) >= MIN_SHARE_WON] or tried[:1]
-    largest = max(trial.sure_jump_per_vote for trial in winning)
-    close = [trial for trial in winning if trial.sure_jump_per_vote >= min(CLOSE * largest, largest)]
+    largest = max(trial.esjd_per_vote_lower for trial in winning)
+    close = [trial for trial in winning if trial.esjd_per_vote_lower >= min(CLOSE * largest, largest)]
     return close[-1].length
 
 
-def says_too_little(tried: Sequence[Trial[Length]]) -> bool:
+def says_too_little(tried: Sequence[LengthTrial[Length]]) -> bool:
     """True where there are too few votes to choose by, or no property of the objects has changed."""
-    return sum(trial.votes for trial in tried) < MIN_VOTES or not any(trial.jump_per_vote for trial in tried)
+    return sum(trial.votes for trial in tried) < MIN_VOTES or not any(trial.esjd_per_vote for trial in tried)
 
 
-def _first_far_enough(tried: Sequence[Trial[Length]]) -> int:
+def _first_far_enough(tried: Sequence[LengthTrial[Length]]) -> int:
     """Return the index of the first length that goes most of the way, where a single move goes far; else the last."""
     reaches = [trial.reach or 0.0 for trial in tried]
     is_far = [reaches[0] >= FAR_AT_ONCE and reach >= MOST_OF_THE_WAY for reach in reaches]
@@ -248,14 +248,14 @@ def _first_far_enough(tried: Sequence[Trial[Length]]) -> int:
 
 def _trial(
     length: Length, votes: IntArray, votes_for: IntArray, jumps: FloatArray, reach: float | None
-) -> Trial[Length]:
+) -> LengthTrial[Length]:
     cast = int(votes.sum())
     per_vote = jumps.sum(axis=0) / max(cast, 1)
     error = np.sqrt(((jumps - per_vote * votes[:, None]) ** 2).sum(axis=0)) / max(cast, 1)
     sure = per_vote - _STANDARD_ERRORS * error
     slowest = int(np.argmin(sure)) if len(sure) else None
     found = (0.0, 0.0) if slowest is None else (float(per_vote[slowest]), float(sure[slowest]))
-    return Trial(length, len(votes), cast, int(votes_for.sum()), *found, reach)
+    return LengthTrial(length, len(votes), cast, int(votes_for.sum()), *found, reach)
 
 
 def _spread(states: FloatArray, ends: FloatArray) -> FloatArray:

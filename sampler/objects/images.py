@@ -215,7 +215,7 @@ def _decoded(data: bytes) -> tuple[Image.Image, str, bool]:
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as original:
             found, is_animated = original.format or "", getattr(original, "is_animated", False)
-            _demand_pixels(original)
+            _require_pixels(original)
             # Not ImageOps.exif_transpose: it writes all EXIF data anew and fails on what cameras get wrong there.
             turn = _TURN_UPRIGHT.get(original.getexif().get(ExifTags.Base.Orientation, 1))
             upright = original if turn is None else original.transpose(turn)
@@ -234,7 +234,7 @@ def _decoded(data: bytes) -> tuple[Image.Image, str, bool]:
     return pixels, found, is_animated and found != "MPO"
 
 
-def _demand_pixels(original: Image.Image) -> None:
+def _require_pixels(original: Image.Image) -> None:
     """Demand that a picture can be decoded in little memory; of a large JPEG, a fraction of it will be."""
     is_photograph = original.format in ("JPEG", "MPO") and not original.info.get("progressive")
     most = MAX_JPEG_PIXELS if is_photograph else MAX_PIXELS

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.archives import BROKEN_ARCHIVE, PACKINGS, Allowance, BoundedFile, TooLargeError, pieces_of
-from sampler.objects.tables import CatalogError, TableRow, demand_storable, quoted, table_rows, visible
+from sampler.objects.tables import CatalogError, TableRow, quoted, require_storable, table_rows, visible
 from sampler.spaces.catalog import Catalog
 
 MAX_CATALOG_ITEMS = 20_000
@@ -47,7 +47,7 @@ Graph = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Kept:
+class MediaSlice:
     """A picture or a recording in a file that holds many, one behind the other."""
 
     file: BinaryIO
@@ -77,7 +77,7 @@ class Item:
     source: str
     content: str
     weight: float = 1.0
-    kept: Kept | None = None
+    kept: MediaSlice | None = None
     media_type: str = ""
     extra: Mapping[str, str] = field(default_factory=dict)
     alike: str = ""
@@ -186,13 +186,13 @@ class Collector:
         self._refusals: list[Refusal] = []
         self._refused = self._characters = self._picture_bytes = 0
 
-    def keep(self, picture: bytes) -> Kept:
+    def keep(self, picture: bytes) -> MediaSlice:
         """Put a picture or a recording with the others.
 
         Raises:
             CatalogError: there is more in them than may be.
         """
-        kept = Kept(self._pictures, self._picture_bytes, len(picture))
+        kept = MediaSlice(self._pictures, self._picture_bytes, len(picture))
         self._picture_bytes += len(picture)
         if self._picture_bytes > MAX_PICTURE_BYTES:
             raise CatalogError(
@@ -311,7 +311,7 @@ class ListedKind(ObjectKind):
 
     def written(self, text: str) -> str:
         """Return what identifies the object; see `ObjectKind`."""
-        demand_storable(text, "the text")
+        require_storable(text, "the text")
         return self.parse(text)
 
     def neighbours(self, items: Sequence[Item], count: int) -> Graph:
@@ -477,7 +477,7 @@ def _read_folder(file: BinaryIO, noun: str, encode: Encode, progress: Progress, 
     rows = _read_table(archive, tables[0], names, noun, collector) if tables else None
     for done, entry in enumerate(files, start=1):
         try:
-            _demand_name(entry)
+            _require_name(entry)
             weight, extra = _said_of(rows, entry.filename)
             made = encode(extract(archive, entry))
         except ValueError as problem:
@@ -518,9 +518,9 @@ def _is_clutter(entry: zipfile.ZipInfo) -> bool:
     return not entry.filename or entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
 
 
-def _demand_name(entry: zipfile.ZipInfo) -> None:
+def _require_name(entry: zipfile.ZipInfo) -> None:
     # The name as it stands in the archive: zipfile cuts the other one at a NUL.
-    demand_storable(entry.orig_filename, "the file's name")
+    require_storable(entry.orig_filename, "the file's name")
     if len(entry.filename) > MAX_NAME_CHARACTERS:
         raise ValueError(f"the file's name has more than {MAX_NAME_CHARACTERS:,} characters; shorten it")
 

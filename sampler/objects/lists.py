@@ -74,7 +74,7 @@ Rows = Iterator[tuple[int, list[str]]]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ReadOptions:
     """What a list is to be taken for, as somebody who has seen it says. What it does not have is not looked at.
 
     Args:
@@ -122,7 +122,7 @@ class ListError(CatalogError):
         self.listing = listing
 
 
-AS_SEEN: Final = Chosen()
+AS_SEEN: Final = ReadOptions()
 """Nobody has chosen anything."""
 
 
@@ -137,7 +137,7 @@ def write_list(
     made: BinaryIO,
     *,
     has_blocks: bool = False,
-    chosen: Chosen = AS_SEEN,
+    chosen: ReadOptions = AS_SEEN,
     look_at: int = 300,
 ) -> Listing:
     """Write a list as the CSV that catalogs are read from.
@@ -186,7 +186,7 @@ def _fill(written: _Written, file: BinaryIO, ending: str, kind: str, *, has_bloc
 class _Written:
     """The CSV while it is written."""
 
-    def __init__(self, text: io.TextIOWrapper, column: str, chosen: Chosen, look_at: int) -> None:
+    def __init__(self, text: io.TextIOWrapper, column: str, chosen: ReadOptions, look_at: int) -> None:
         self._text, self._column, self._look_at, self.chosen = text, column, look_at, chosen
         self._csv = csv.writer(text, lineterminator="\n")
         self._last, self._count, self._begin = 1, 0, 0
@@ -400,7 +400,7 @@ def _records(text: Iterable[str]) -> Iterator[str]:
 
 def _write_workbook(written: _Written, file: BinaryIO) -> None:
     """Write the cells of a sheet, by the values that Excel has worked out."""
-    _demand_workbook(file)
+    _require_workbook(file)
     file.seek(0)
     try:
         book = load_workbook(file, read_only=True, data_only=True)
@@ -429,7 +429,7 @@ def _of_sheet(sheet: Any) -> Rows:
         yield number, [_cell(value) for value in row]
 
 
-def _demand_workbook(file: BinaryIO) -> None:
+def _require_workbook(file: BinaryIO) -> None:
     """Demand that no more is packed in it than may be; zipfile unpacks no more of an entry than is stated."""
     file.seek(0)
     try:

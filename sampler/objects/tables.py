@@ -35,7 +35,7 @@ def quoted(text: str, longest: int = _SHOWN_CHARACTERS) -> str:
     return f"“{visible(text[:longest])}”"
 
 
-def demand_storable(text: str, where: str) -> None:
+def require_storable(text: str, where: str) -> None:
     """Demand characters that every database takes and that UTF-8 can hold.
 
     Args:
@@ -164,8 +164,8 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[TableRow
                 padded = cells + [""] * (len(names) - len(cells))
                 cell, weight = padded[at], None if weight_at is None else padded[weight_at]
                 try:
-                    demand_storable(cell, f"the cell of “{column}”")
-                    demand_storable(weight or "", "the cell of “weight”")
+                    require_storable(cell, f"the cell of “{column}”")
+                    require_storable(weight or "", "the cell of “weight”")
                 except ValueError as problem:
                     refuse(f"row {row}", str(problem))
                 else:
@@ -275,7 +275,7 @@ def _extra_cells(indices: Mapping[str, int], row: int, cells: Sequence[str]) -> 
     """
     found = {name: cells[index].strip() for name, index in indices.items()}
     for name, cell in found.items():
-        _demand_storable_in_table(cell, f"Row {row}: the cell of {quoted(name)}")
+        _require_storable_in_table(cell, f"Row {row}: the cell of {quoted(name)}")
         if len(cell) > MAX_CELL_CHARACTERS:
             raise CatalogError(
                 f"Row {row}: the cell of {quoted(name)} has {len(cell):,} characters; at most {MAX_CELL_CHARACTERS:,} "
@@ -284,9 +284,9 @@ def _extra_cells(indices: Mapping[str, int], row: int, cells: Sequence[str]) -> 
     return found
 
 
-def _demand_storable_in_table(text: str, where: str) -> None:
+def _require_storable_in_table(text: str, where: str) -> None:
     try:
-        demand_storable(text, where)
+        require_storable(text, where)
     except ValueError as problem:
         raise CatalogError(f"{problem}.") from problem
 
@@ -295,7 +295,7 @@ def _names(first: Sequence[str]) -> list[str]:
     """Return the columns' names; one that cannot be read as it is meant would be a column that nobody finds."""
     names = [name.strip().lower() for name in first[: _filled(first)]]
     for index, name in enumerate(names, start=1):
-        _demand_storable_in_table(name, f"Row 1, column {index}, {quoted(name, 40)},")
+        _require_storable_in_table(name, f"Row 1, column {index}, {quoted(name, 40)},")
     return names
 
 

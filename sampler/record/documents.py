@@ -20,7 +20,7 @@ from typing import Any
 
 from sampler.config import ChainConfig
 from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource
-from sampler.judges.presentation import Shares, Trial, check_after
+from sampler.judges.presentation import InsertedTrial, TrialShares, check_after
 from sampler.judges.prompts import Placeholder, placeholders, stored_prompt, template_of
 from sampler.record import tables
 from sampler.record.draws import Parsed
@@ -139,7 +139,7 @@ _Key = tuple[int, int]
 class Declared:
     """What campaign.json declares of trials that are no votes."""
 
-    shares: Shares
+    shares: TrialShares
     answers: tuple[str, ...]
     """Which side of each gold pair is right; empty while that is hidden."""
 
@@ -196,7 +196,7 @@ def _compare_trial(seed: int, declared: Declared, key: _Key, row: Row) -> Iterat
             yield _of_trial(key, column, quoted(row[column]), quoted(expected), row)
 
 
-def _cells(trial: Trial, declared: Declared) -> dict[str, str]:
+def _cells(trial: InsertedTrial, declared: Declared) -> dict[str, str]:
     """Return what checks.csv says of a trial before anybody has answered."""
     is_swapped = trial.kind != "instructed" and trial.side == "second"
     expected = {"instructed": trial.side, "repeat": ""}.get(trial.kind, "")
@@ -233,7 +233,7 @@ def declared_in(study: Mapping[str, Any]) -> Declared:
     golds = protocol.get("gold", [])
     if not isinstance(golds, list) or not all(_is_gold(each) for each in golds):
         raise ValueError("study.protocol.gold in campaign.json must hold pairs whose answer is first or second")
-    shares = Shares(*(_number(protocol, name) for name in ("check_share", "gold_share", "repeat_share")))
+    shares = TrialShares(*(_number(protocol, name) for name in ("check_share", "gold_share", "repeat_share")))
     if not 0 <= shares.total <= 1 or (shares.gold and not golds):
         raise ValueError("the shares in campaign.json must be at most 1 together, and gold_share needs gold pairs")
     return Declared(shares, tuple(each.get("answer", "") for each in golds))

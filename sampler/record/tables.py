@@ -41,7 +41,7 @@ _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
 _MINUS = "\N{MINUS SIGN}"
 
 
-class Moment(Protocol):
+class Timestamp(Protocol):
     """A date and time with its zone."""
 
     def isoformat(self, *, timespec: str) -> str:
@@ -67,7 +67,7 @@ def _is_dangerous(text: str) -> bool:
     return seen == _MINUS or bool(_DANGEROUS.intersection(unicodedata.normalize("NFKC", seen)))
 
 
-def moment(value: Moment | None) -> str:
+def moment(value: Timestamp | None) -> str:
     """Return a moment as the record writes it; empty if there is none."""
     return "" if value is None else value.isoformat(timespec="milliseconds")
 

@@ -94,8 +94,8 @@ class Catalog:
             unknown item, links an item to itself, or is not symmetric.
     """
 
-    is_cheap: ClassVar[bool] = True
-    """A draw is a binary search; see `Plan.is_cheap_at`."""
+    is_fast: ClassVar[bool] = True
+    """A draw is a binary search; see `Plan.is_fast_at`."""
     weights: npt.NDArray[np.float64]
     neighbours: tuple[tuple[int, ...], ...] = ()
     log_p0: npt.NDArray[np.float64] = field(init=False, repr=False)

@@ -32,7 +32,7 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.config import Study
 from prefmh_web.participants.consent import version_of
-from prefmh_web.participants.models import Check, Participant, Participation
+from prefmh_web.participants.models import AttentionCheck, Participant, Participation
 from prefmh_web.participants.people import fast_votes, people_of
 from tests.console.test_pages import form
 from tests.participants.test_checks import OFTEN
@@ -103,7 +103,7 @@ def test_each_person_has_a_row_with_what_they_gave(owner, researcher):
     votes = Vote.objects.filter(voter=first.voter)
     assert (first.votes, first.first) == (votes.count(), votes.filter(chosen_side="first").count())
     assert (first.skips, first.median_ms) == (1, 2000)
-    passed = sum(check.is_passed is True for check in Check.objects.all())
+    passed = sum(check.is_passed is True for check in AttentionCheck.objects.all())
     assert (first.checks_passed, first.checks_failed) == (passed, 0)
     assert (second.votes, second.skips, second.median_ms, second.first_percent) == (0, 0, None, None)
     page = people_page(owner, study).content.decode()

@@ -8,7 +8,7 @@ import pytest
 from prefmh_web.endpoints import judge_calls, loop
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 from sampler.judges import ShownObject, pairwise_prompt
 from tests.support.models import KnownJudge, Script, model_server, port_from, scripted_server, write_model
 
@@ -27,7 +27,7 @@ def pair(temperature: float = 1.0) -> judge_calls.Pair:
 
 
 PAIR = pair()
-DARKER = Question("tiny", [{"role": "user", "content": "the dark house or the red moon"}], 8, seed=1)
+DARKER = ChatRequest("tiny", [{"role": "user", "content": "the dark house or the red moon"}], 8, seed=1)
 
 
 def chat(url: str, key: str = "", timeout_s: float = 5) -> str | None:

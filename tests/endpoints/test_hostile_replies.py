@@ -43,7 +43,7 @@ from tests.support.models import (
 # Whatever a server answers becomes a result or an error with a name: no reply is a crash, a 500, or a broken row.
 
 
-RATED = judge_calls.Rated(
+RATED = judge_calls.RatingRequest(
     rating_prompt("texts", "How dark?", RatingScale(0, 10)), ShownObject("the red moon"), RatingScale(0, 10)
 )
 MANY = examples(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

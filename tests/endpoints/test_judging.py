@@ -58,11 +58,11 @@ def by_sampling(endpoint: Endpoint, asked: judge_calls.Pair, first, draws) -> ju
 
 
 def test_replies_that_are_asked_again_leave_the_distribution_alone(scripted: Endpoint, script: Script) -> None:
-    # Three replies in ten are no label, and nothing confines them.
+    # Three replies in ten are no label, and nothing constrains them.
     temperature, wanted = 0.4, 300
     others = {"Well": math.log(0.3 / 0.7 * 2) * temperature}
-    script.answer = KnownJudge(KNOWN.scores, KNOWN.bias, others, confines=False)
-    scripted.can_confine = False
+    script.answer = KnownJudge(KNOWN.scores, KNOWN.bias, others, constrains=False)
+    scripted.can_constrain = False
     votes = by_sampling(scripted, pair(temperature), [True] * wanted, rng())
     expected = KNOWN.preference(PROPOSAL, CURRENT, temperature, True)
     # Beyond four standard deviations once in 16,000 runs.
@@ -237,7 +237,7 @@ class TestNoDistribution:
         assert isinstance(refused.failure, NotReported)
         assert "the reported probabilities sum to 1.56" in refused.failure.reason
         script.faults.extend([returns(chat_reply("A", logprobs=TOO_MUCH))] * 2)
-        scripted.samples_plainly = True
+        scripted.samples_untruncated = True
         votes = called(judge_calls.votes(scripted, pair(), [True], rng(), [0.5]))
         assert votes.failure is None
         assert [(vote.preference, vote.asks) for vote in votes.given] == [(None, 1)]
@@ -246,8 +246,8 @@ class TestNoDistribution:
 class TestRatings:
     SCALE = RatingScale(1, 10)
 
-    def rated(self) -> judge_calls.Rated:
-        return judge_calls.Rated(
+    def rated(self) -> judge_calls.RatingRequest:
+        return judge_calls.RatingRequest(
             rating_prompt("texts", "How dark is it?", self.SCALE), ShownObject(CURRENT), self.SCALE
         )
 
@@ -293,12 +293,12 @@ LISTED = 0.4
 def hides(scripted: Endpoint, script: Script) -> Endpoint:
     script.answer = hiding(KNOWN, LISTED)
     # As *Test* has seen it.
-    scripted.samples_plainly = True
+    scripted.samples_untruncated = True
     return scripted
 
 
 def z_scores(
-    cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judge_calls.Given]],
+    cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judge_calls.ModelAnswer]],
 ) -> dict[bool, float]:
     """Return, by order, how many standard deviations the votes for the proposal lie off their Binomial mean."""
     draws = np.random.default_rng(MIXED_SEED)
@@ -311,7 +311,7 @@ def z_scores(
 
 
 def test_the_mixture_has_the_distribution_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
-    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.Given]:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelAnswer]:
         votes = called(judge_calls.votes(hides, pair(MIXED_TEMPERATURE), first, draws, draws.random(MIXED_VOTES)))
         assert votes.failure is None
         assert [vote.index for vote in votes.given] == list(range(MIXED_VOTES))
@@ -327,13 +327,13 @@ def test_the_mixture_has_the_distribution_of_a_sampled_vote(hides: Endpoint, scr
 
 
 def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
-    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.Given]:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelAnswer]:
         # So that none is sampled.
-        hides.samples_plainly = None
+        hides.samples_untruncated = None
         uniforms = draws.random(MIXED_VOTES)
         told = called(judge_calls.votes(hides, pair(MIXED_TEMPERATURE), first, draws, uniforms)).given
         rest = [index for index in range(MIXED_VOTES) if first[index]]
-        return [*told, *(judge_calls.Given(index, 1, 0, True) for index in rest)]
+        return [*told, *(judge_calls.ModelAnswer(index, 1, 0, True) for index in rest)]
 
     assert abs(z_scores(cast)[True]) > 4
 

@@ -14,7 +14,7 @@ from prefmh_web.endpoints import limits
 from prefmh_web.endpoints.client import Call
 from prefmh_web.endpoints.errors import RateLimited, ServerError
 from prefmh_web.endpoints.limits import COUNTS_FOR_S, Limit, Minute, Rates
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 
 # How many requests at a time: found by trying, against servers of which the best number is known.
 
@@ -219,7 +219,7 @@ def test_what_the_server_counted_replaces_the_estimate():
 @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.OPENAI_REASONING, Dialect.OLLAMA])
 def test_a_request_is_estimated_at_its_prompt_and_the_most_that_it_may_write(dialect):
     text = {"type": "text", "text": "x" * 300}
-    question = Question("m", [{"role": "user", "content": [text]}], 50, thinking=2_000)
+    question = ChatRequest("m", [{"role": "user", "content": [text]}], 50, thinking=2_000)
     assert 2_150 <= dialect.server.estimate(question) <= 2_155
     # However large its file, a picture is one.
     shown = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 50_000}}

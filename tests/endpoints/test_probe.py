@@ -12,7 +12,7 @@ from prefmh_web.endpoints.errors import Refused, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.replies import Identity
-from prefmh_web.endpoints.servers import Compared, Dialect, Question, dialect_of_host
+from prefmh_web.endpoints.servers import ChatRequest, ComparedPair, Dialect, dialect_of_host
 from tests.support.models import (
     Script,
     chat_reply,
@@ -26,7 +26,7 @@ from tests.support.models import (
 OBEYED = "obeyed"
 
 
-ALL = dict.fromkeys(("independent replies", "confinement", "log-probabilities", "token ids", "images"), True)
+ALL = dict.fromkeys(("independent replies", "constrained replies", "log-probabilities", "token ids", "images"), True)
 
 
 def tried(endpoint: Endpoint) -> dict[str, bool]:
@@ -41,7 +41,7 @@ def test_a_real_server_is_known_and_tried(llama: Endpoint) -> None:
     # Its model reads no pictures, and the server says so.
     assert tried(llama) == ALL | {"images": False}
     llama.refresh_from_db()
-    assert (llama.dialect, llama.can_confine, llama.can_images) == (Dialect.LLAMA_CPP, True, False)
+    assert (llama.dialect, llama.can_constrain, llama.can_images) == (Dialect.LLAMA_CPP, True, False)
     assert llama.tested_at is not None
 
 
@@ -53,10 +53,10 @@ def test_a_server_that_ignores_what_it_is_told_is_found_out(scripted: Endpoint, 
     assert {each.field: each.effect == OBEYED for each in seen} == dict.fromkeys(ALL, False)
     words = {each.field: each.evidence for each in seen}
     assert "copies" in words["independent replies"]
-    assert "'The sea is wide.'" in words["confinement"]
+    assert "'The sea is wide.'" in words["constrained replies"]
     assert "token ids" in words["token ids"]
     scripted.refresh_from_db()
-    assert (scripted.can_vary, scripted.can_confine) == (False, False)
+    assert (scripted.can_vary, scripted.can_constrain) == (False, False)
 
 
 OTHER_PAGES = {
@@ -183,7 +183,7 @@ def test_a_test_that_fails_leaves_no_tick_of_an_earlier_one(scripted, script: Sc
     script.faults.append(fault)
     assert probe(scripted)[1] is not None
     scripted.refresh_from_db()
-    kept = {name for name in ("vary", "confine", "images", "token_ids") if getattr(scripted, f"can_{name}")}
+    kept = {name for name in ("vary", "constrain", "images", "token_ids") if getattr(scripted, f"can_{name}")}
     assert kept == set()
     assert scripted.tested_at is None
 
@@ -198,5 +198,5 @@ def test_a_program_is_tested_by_pairs(make_endpoint, script: Script) -> None:
     script.answer = lambda body: {"choice": "A", "version": 2}
     assert tried(endpoint)["independent replies"] is False
     assert endpoint.can_vary is None
-    reply = loop.run(Client(endpoint).ask(Question("", compared=Compared("Which?", "one", "other"))))
+    reply = loop.run(Client(endpoint).ask(ChatRequest("", compared=ComparedPair("Which?", "one", "other"))))
     assert reply.identity == Identity("program", "2")

@@ -28,15 +28,15 @@ from prefmh_web.endpoints.errors import (
     TryLater,
     Unable,
 )
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 from sampler.judges import NoPreferenceError, UnparsableReplyError, drawn_vote, label_preference, parse_label
 
 CHAT = ({"role": "user", "content": "A or B?"},)
-SAMPLED = Question("m", CHAT, 8)
-CONFINED = Question("m", CHAT, 8, choices=("A", "B"))
-THINKING = Question("m", CHAT, 8, thinking=2000)
-FIRST = Question("m", CHAT, log_probabilities=True)
-CONFINED_FIRST = Question("m", CHAT, choices=("A", "B"), log_probabilities=True)
+SAMPLED = ChatRequest("m", CHAT, 8)
+CONFINED = ChatRequest("m", CHAT, 8, choices=("A", "B"))
+THINKING = ChatRequest("m", CHAT, 8, thinking=2000)
+FIRST = ChatRequest("m", CHAT, log_probabilities=True)
+CONFINED_FIRST = ChatRequest("m", CHAT, choices=("A", "B"), log_probabilities=True)
 # What a reply comes to that is no label: it is asked for again.
 NO = "no label"
 # Logarithms of a distribution's values: what p is for A, and the rest of it.
@@ -63,13 +63,13 @@ def failing(error: Any) -> dict[str, Any]:
     return {"error": error}
 
 
-def outcome(dialect: str, question: Question, found: dict[str, Any]) -> Any:
+def outcome(dialect: str, question: ChatRequest, found: dict[str, Any]) -> Any:
     """Return what is counted of a reply: a label, p, `NO`, or the kind of error in its place."""
     server = Dialect(dialect).server
     try:
         if question.log_probabilities:
             tokens = server.first_token(found, question)
-            return label_preference(tokens, 1.0, confined=bool(question.choices)).first
+            return label_preference(tokens, 1.0, constrained=bool(question.choices)).first
         return parse_label(server.text(found, question))
     except (UnparsableReplyError, NoPreferenceError):
         return NO
@@ -77,21 +77,21 @@ def outcome(dialect: str, question: Question, found: dict[str, Any]) -> Any:
         return type(error)
 
 
-def everywhere(expected: Any) -> list[tuple[Question, Any]]:
+def everywhere(expected: Any) -> list[tuple[ChatRequest, Any]]:
     return [(question, expected) for question in (SAMPLED, CONFINED, THINKING, FIRST, CONFINED_FIRST)]
 
 
-def as_label(sampled: Any, confined: Any, thinking: Any) -> list[tuple[Question, Any]]:
-    return [(SAMPLED, sampled), (CONFINED, confined), (THINKING, thinking)]
+def as_label(sampled: Any, constrained: Any, thinking: Any) -> list[tuple[ChatRequest, Any]]:
+    return [(SAMPLED, sampled), (CONFINED, constrained), (THINKING, thinking)]
 
 
-TABLE: list[tuple[str, str, dict[str, Any], list[tuple[Question, Any]]]] = [
+TABLE: list[tuple[str, str, dict[str, Any], list[tuple[ChatRequest, Any]]]] = [
     # Why a reply ended.
     ("a natural end", "vllm", reply(), as_label("A", "A", "A")),
     ("a natural end, other spellings", "vllm", reply(" 'b'. "), as_label("B", "B", "B")),
     ("the limit", "vllm", reply(finish="length"), as_label(NO, "A", NO)),
     ("the limit, and no exact label", "vllm", reply("A.", "length"), as_label(NO, NO, NO)),
-    ("the limit, of a kind that cannot confine", "openai", reply(finish="length"), as_label(NO, NO, NO)),
+    ("the limit, of a kind that cannot constrain", "openai", reply(finish="length"), as_label(NO, NO, NO)),
     ("the limit, after a thought", "vllm", reply(finish="length", reasoning_content="B?"), as_label(NO, NO, NO)),
     ("no end said", "vllm", reply(finish=None), as_label(NO, NO, NO)),
     ("an end of another type", "vllm", reply(finish=["stop"]), as_label(NO, NO, NO)),
@@ -263,7 +263,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("dialect", "question", "found", "expected"), CASES)
-def test_what_counts_of_a_reply(dialect: str, question: Question, found: dict[str, Any], expected: Any) -> None:
+def test_what_counts_of_a_reply(dialect: str, question: ChatRequest, found: dict[str, Any], expected: Any) -> None:
     came = outcome(dialect, question, found)
     assert came == expected or (isinstance(came, type) and isinstance(expected, type) and issubclass(came, expected))
     # As it would come over the wire.
@@ -271,14 +271,14 @@ def test_what_counts_of_a_reply(dialect: str, question: Question, found: dict[st
 
 
 def test_a_rating_that_another_begins_with_does_not_count_at_the_limit() -> None:
-    question = Question("m", CHAT, 8, choices=("1", "2", "10"))
+    question = ChatRequest("m", CHAT, 8, choices=("1", "2", "10"))
     assert [Dialect.VLLM.server.text(reply(said, "length"), question) for said in ("1", "2", "10")] == ["1…", "2", "10"]
 
 
 def test_one_token_that_was_asked_for_is_whole() -> None:
     server = Dialect.OPENAI.server
-    assert server.text(reply("Sea", "length"), Question("m", CHAT, 1)) == "Sea"
-    assert server.text(reply("Sea", "length"), Question("m", CHAT, 1, thinking=2000)) == "Sea…"
+    assert server.text(reply("Sea", "length"), ChatRequest("m", CHAT, 1)) == "Sea"
+    assert server.text(reply("Sea", "length"), ChatRequest("m", CHAT, 1, thinking=2000)) == "Sea…"
 
 
 def test_a_person_reads_why_a_reply_does_not_count() -> None:
@@ -317,7 +317,7 @@ AROUND = re.compile(r"[\s\"'`“”‘’«»]")
     st.sampled_from([SAMPLED, CONFINED, THINKING]),
     st.sampled_from(["stop", "length", "eos", None, "error", 0]),
 )
-def test_no_other_text_counts_as_a_label(text: str, dialect: str, question: Question, finish: Any) -> None:
+def test_no_other_text_counts_as_a_label(text: str, dialect: str, question: ChatRequest, finish: Any) -> None:
     bare = AROUND.sub("", re.sub(r"^\s*<(think|thinking)>\s*</\1>", "", text))
     assume(bare.removesuffix(".") not in ("A", "B", "a", "b"))
     replied = {"choice": text} if dialect == "program" else reply(text, finish)
@@ -362,7 +362,7 @@ def share_of_a(of_a_failed_reply: Callable[[dict[str, Any]], float | None]) -> f
         while chance is None:
             found = as_a_server_with_a_fault(rng)
             try:
-                chance = label_preference(server.first_token(found, FIRST), 1.0, confined=True).first
+                chance = label_preference(server.first_token(found, FIRST), 1.0, constrained=True).first
             except NoDistribution:
                 chance = of_a_failed_reply(found)
         votes += drawn_vote(rng.random(), chance)
@@ -376,7 +376,7 @@ def its_own_token(found: dict[str, Any]) -> float:
 def its_log_probabilities(found: dict[str, Any]) -> float:
     [position] = found["choices"][0]["logprobs"]["content"]
     return label_preference(
-        [(top["token"], top["logprob"]) for top in position["top_logprobs"]], 1.0, confined=True
+        [(top["token"], top["logprob"]) for top in position["top_logprobs"]], 1.0, constrained=True
     ).first
 
 

@@ -24,7 +24,7 @@ from prefmh_web.endpoints.errors import (
 )
 from prefmh_web.endpoints.limits import FIRST_PAUSE_S, Circuit, request_limits_of
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 from tests.endpoints.conftest import PAIR
 from tests.support.models import Held, Script, status
 
@@ -119,7 +119,7 @@ class TestCircuit:
         assert "500" in votes.failure.reason
         assert len(script.requests) == 3
         scripted.refresh_from_db()
-        assert scripted.is_resting
+        assert scripted.is_circuit_open
         assert "500" in scripted.last_error
         # Nor by a process that has just begun.
         limits.forget()
@@ -221,7 +221,7 @@ class TestMinute:
     def test_tokens_are_those_that_the_server_counted(self, scripted, script: Script, impatient):
         scripted.tokens_per_minute = 100_000
         ask(scripted, 4)
-        guess = Dialect.VLLM.server.estimate(Question("tiny", PAIR.messages(True), LABEL_TOKENS))
+        guess = Dialect.VLLM.server.estimate(ChatRequest("tiny", PAIR.messages(True), LABEL_TOKENS))
         assert guess > TOKENS_IN + TOKENS_OUT
         scripted.tokens_per_minute = 4 * (TOKENS_IN + TOKENS_OUT) + guess
         assert ask(scripted).failure is None

@@ -21,7 +21,7 @@ from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Reply
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Compared, Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, ComparedPair, Dialect
 from sampler.judges import ShownObject, UnparsableReplyError, parse_label
 from tests.endpoints.conftest import PAIR, pair_of
 from tests.support.installations import wait_for
@@ -39,7 +39,7 @@ MESSAGES = [
         "content": [{"type": "text", "text": "Which is redder?"}, PICTURE, {"type": "text", "text": "A or B?"}],
     },
 ]
-SHOWN = Compared("Which is redder?", "the red moon", "data:image/png;base64,iVBORw==")
+SHOWN = ComparedPair("Which is redder?", "the red moon", "data:image/png;base64,iVBORw==")
 ANSWERS = [(name, answer) for name, recorded in RECORDED.items() for answer in recorded["answers"]]
 ERRORS = [(name, error) for name, recorded in RECORDED.items() for error in recorded["errors"]]
 LOGGED = [name for name, recorded in RECORDED.items() if recorded["first_token"]]
@@ -66,11 +66,11 @@ def client(local_allowed, script: Script, monkeypatch, settings) -> Callable[[st
 def asked(client: Client, name: str) -> Reply:
     recorded = RECORDED[name]
     fields = {"temperature": recorded["temperature"], "seed": 12345, "choices": recorded.get("choices", ())}
-    return loop.run(client.ask(Question(recorded["model"], MESSAGES, LABEL_TOKENS, **fields, compared=SHOWN)))
+    return loop.run(client.ask(ChatRequest(recorded["model"], MESSAGES, LABEL_TOKENS, **fields, compared=SHOWN)))
 
 
 def first_token(client: Client) -> Reply:
-    return loop.run(client.ask(Question(client.endpoint.model, MESSAGES, log_probabilities=True)))
+    return loop.run(client.ask(ChatRequest(client.endpoint.model, MESSAGES, log_probabilities=True)))
 
 
 def test_every_kind_is_recorded_here() -> None:
@@ -129,7 +129,7 @@ def test_a_kind_without_log_probabilities_is_not_asked_for_them(client, script: 
 @pytest.mark.parametrize("name", RECORDED)
 def test_what_is_frozen_holds_no_message_and_no_seed(name: str) -> None:
     server, model = Dialect(name).server, RECORDED[name]["model"]
-    one, other = (server.settled(Question(model, MESSAGES[:part], 8, 1.0, part)) for part in (1, 2))
+    one, other = (server.settled(ChatRequest(model, MESSAGES[:part], 8, 1.0, part)) for part in (1, 2))
     assert one == other
     assert "You judge." not in json.dumps(one)
     assert '"seed"' not in json.dumps(one)
@@ -153,7 +153,9 @@ def found(body: dict[str, Any], name: str) -> Any:
 
 def body_of(dialect: str, thinking: int | None, choices: tuple[str, ...] = ()) -> dict[str, Any]:
     model = RECORDED[dialect]["model"]
-    return Dialect(dialect).server.body(Question(model, MESSAGES, LABEL_TOKENS, 1.0, 12345, choices, thinking=thinking))
+    return Dialect(dialect).server.body(
+        ChatRequest(model, MESSAGES, LABEL_TOKENS, 1.0, 12345, choices, thinking=thinking)
+    )
 
 
 def test_every_kind_that_can_think_has_its_bound_recorded() -> None:
@@ -170,7 +172,7 @@ def test_the_bound_is_sent_in_the_kinds_own_field_with_room_in_the_limit(dialect
 
 
 @pytest.mark.parametrize("dialect", THINKING)
-def test_a_thought_is_not_confined_to_the_answers(dialect: str) -> None:
+def test_a_thought_is_not_constrained_to_the_answers(dialect: str) -> None:
     assert body_of(dialect, MOST, ("A", "B")) == body_of(dialect, MOST)
 
 
@@ -181,10 +183,10 @@ def test_a_kind_that_cannot_think_is_sent_no_such_field(dialect: str) -> None:
 
 
 def test_a_model_of_google_that_cannot_but_think_has_room_for_it() -> None:
-    body = Dialect.GEMINI.server.body(Question("gemini-2.5-pro", MESSAGES, 8))
+    body = Dialect.GEMINI.server.body(ChatRequest("gemini-2.5-pro", MESSAGES, 8))
     assert body["reasoning_effort"] == "low"
     assert body["max_tokens"] > 1_024 + 8
-    bounded = Dialect.GEMINI.server.body(Question("gemini-2.5-pro", MESSAGES, 8, thinking=200))
+    bounded = Dialect.GEMINI.server.body(ChatRequest("gemini-2.5-pro", MESSAGES, 8, thinking=200))
     assert "reasoning_effort" not in bounded
     assert bounded["max_tokens"] == 208
 

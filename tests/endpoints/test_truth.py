@@ -12,7 +12,7 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.truth import MAX_REQUESTS, rare_label
 from tests.support.models import Script, chat_reply, logged, status
 
-OBEYED, REFUSED, IGNORED, UNTOLD = "obeyed", "refused", "ignored", "cannot be told"
+OBEYED, REFUSED, IGNORED, UNTESTABLE = "obeyed", "refused", "ignored", "cannot be told"
 TOKENS = ("A", "B", "Well", "I")
 
 
@@ -26,7 +26,7 @@ class Voter:
         told: what it tells for its logits is that many times as steep.
         top_k, top_p, min_p: truncations, after the temperature; without effect as they stand.
         sharpened: by how much its temperature is divided.
-        confines: whether it confines its replies, where it is asked to.
+        constrains: whether it constrains its replies, where it is asked to.
         before: whether it truncates before the temperature.
     """
 
@@ -37,7 +37,7 @@ class Voter:
     top_p: float = 1.0
     min_p: float = 0.0
     sharpened: float = 1.0
-    confines: bool = True
+    constrains: bool = True
     before: bool = False
 
     def __call__(self, body: dict) -> dict:
@@ -50,9 +50,9 @@ class Voter:
             logs = np.log(_softmax(self.told * logits))
             top = [{"token": token, "logprob": float(log)} for token, log in zip(TOKENS, logs, strict=True)]
             return chat_reply("A", logprobs=logged("A", top))
-        if self.confines and (confined := body.get("structured_outputs")):
-            if "A" not in confined["choice"]:
-                return chat_reply(confined["choice"][0])
+        if self.constrains and (constrained := body.get("structured_outputs")):
+            if "A" not in constrained["choice"]:
+                return chat_reply(constrained["choice"][0])
             logits[2:] = -np.inf
         temperature, keeps = body["temperature"] / self.sharpened, self.obeying(body)
         distribution = keeps.cut(_softmax(logits / (1 if self.before else temperature)))
@@ -93,7 +93,7 @@ def found(endpoint, script, voter, ask=rare_label, **fields):
 
 @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.OPENAI])
 def test_a_server_that_samples_truly_obeys(scripted, script, dialect):
-    seen = found(scripted, script, Voter(confines=dialect is Dialect.VLLM), dialect=dialect)
+    seen = found(scripted, script, Voter(constrains=dialect is Dialect.VLLM), dialect=dialect)
     assert seen.effect == OBEYED, seen
     assert "its log-probability says" in seen.evidence
 
@@ -119,7 +119,7 @@ FLATTER = Voter(logits=(0.4306, 0.0, -9.0, -9.0), told=2.613)
 class TestPairs:
     @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.OPENAI])
     def test_a_truthful_server_passes(self, scripted, script, dialect):
-        seen = found(scripted, script, Voter(confines=dialect is Dialect.VLLM), truth.truth, dialect=dialect)
+        seen = found(scripted, script, Voter(constrains=dialect is Dialect.VLLM), truth.truth, dialect=dialect)
         assert seen.effect == OBEYED, seen
         assert "to 4 pairs in both orders; log-probabilities say" in seen.evidence
         # Both orders of four pairs are read.
@@ -144,7 +144,7 @@ class TestPairs:
     )
     def test_where_no_pair_is_between_nothing_is_claimed(self, scripted, script, voter, requests):
         seen = found(scripted, script, voter, truth.truth)
-        assert (seen.effect, len(script.requests)) == (UNTOLD, requests)
+        assert (seen.effect, len(script.requests)) == (UNTESTABLE, requests)
 
     def test_pairs_of_somebody_else_are_asked_in_their_place(self, scripted, script):
         chats = [[{"role": "user", "content": f"{order}: A or B?"}] for order in ("this", "that")]
@@ -163,18 +163,18 @@ class TestWithoutLogProbabilities:
     @pytest.mark.parametrize("logits", [(1.0, 0.0, 0.0, 0.0), (9.0, 0.0, 0.0, 0.0)])
     def test_otherwise_it_cannot_be_told(self, scripted, script, logits):
         seen = found(scripted, script, Voter(logits=logits, tells=False))
-        assert seen.effect == UNTOLD, seen
+        assert seen.effect == UNTESTABLE, seen
 
     def test_a_model_that_says_no_label_cannot_be_told_and_costs_little(self, scripted, script):
         script.answer = lambda body: chat_reply("Well")
         (seen,), failure = rare_label(scripted)
-        assert (seen.effect, failure) == (UNTOLD, None)
+        assert (seen.effect, failure) == (UNTESTABLE, None)
         assert len(script.requests) <= 40
 
     @pytest.mark.parametrize("ask", [rare_label, truth.truth])
     def test_a_model_that_takes_no_temperature_is_not_asked(self, scripted, script, ask):
         seen = found(scripted, script, Voter(), ask, dialect=Dialect.OPENAI_REASONING)
-        assert (seen.effect, script.requests) == (UNTOLD, [])
+        assert (seen.effect, script.requests) == (UNTESTABLE, [])
 
 
 def test_what_it_refuses_is_said(scripted, script):
@@ -199,8 +199,8 @@ class TestWholeTest:
         scripted.save()
         told = probe.most(scripted)
         endpoint = after_test(scripted, script, Voter())
-        assert (endpoint.samples_plainly, truth.was_tested(endpoint)) == (True, True)
-        assert truth.plainness(endpoint) == (True, endpoint.sampling_words)
+        assert (endpoint.samples_untruncated, truth.was_tested(endpoint)) == (True, True)
+        assert truth.untruncated(endpoint) == (True, endpoint.sampling_evidence)
         assert len(script.requests) < endpoint.profile["requests"] <= told.requests == probe.MAX_REQUESTS
         assert 0 < endpoint.totals.cost <= told.cost < 2
         scripted.input_price = None
@@ -208,31 +208,31 @@ class TestWholeTest:
 
     def test_another_distribution_refuses_all_votes(self, scripted, script):
         endpoint = after_test(scripted, script, Voter(top_p=0.8))
-        assert endpoint.samples_plainly is False
+        assert endpoint.samples_untruncated is False
         assert "does not sample from the distribution that it tells" in truth.differs(endpoint)
-        assert truth.plainness(endpoint) == (False, truth.differs(endpoint))
+        assert truth.untruncated(endpoint) == (False, truth.differs(endpoint))
 
     def test_what_cannot_be_told_is_not_tested(self, scripted, script):
         endpoint = after_test(scripted, script, Voter(logits=(9.0, 0.0, -9.0, -9.0), tells=False))
-        assert (endpoint.samples_plainly, truth.was_tested(endpoint), truth.differs(endpoint)) == (None, False, "")
-        assert "Press Test" in truth.plainness(endpoint)[1]
+        assert (endpoint.samples_untruncated, truth.was_tested(endpoint), truth.differs(endpoint)) == (None, False, "")
+        assert "Press Test" in truth.untruncated(endpoint)[1]
         # Another kind has no fields to switch truncation off, whatever is seen.
         endpoint.dialect = Dialect.ANTHROPIC
-        assert truth.plainness(endpoint) == (False, truth.why_untold(endpoint))
+        assert truth.untruncated(endpoint) == (False, truth.why_untestable(endpoint))
 
     def test_a_temperature_that_is_ignored_counts_for_sampled_votes_alone(self):
         seen = [{"field": each, "effect": OBEYED, "evidence": "as told"} for each in truth.DISTRIBUTION]
         seen.append({"field": "temperature", "effect": IGNORED, "evidence": "4 seeds"})
         endpoint = Endpoint(base_url="http://a/v1", dialect=Dialect.VLLM, profile={"fields": seen})
-        assert (truth.differs(endpoint), truth.plainness(endpoint)[0]) == ("", False)
-        assert "ignores temperature: 4 seeds" in truth.plainness(endpoint)[1]
+        assert (truth.differs(endpoint), truth.untruncated(endpoint)[0]) == ("", False)
+        assert "ignores temperature: 4 seeds" in truth.untruncated(endpoint)[1]
 
     def test_a_server_that_is_busy_leaves_no_verdict(self, scripted, script):
         after_test(scripted, script, Voter())
         script.strikes = lambda body: "You compare two texts" in str(body.get("messages"))
         script.faults.append(status(429, Retry_After="9"))
         endpoint = after_test(scripted, script, Voter())
-        assert (endpoint.profile, endpoint.samples_plainly) == ({}, None)
+        assert (endpoint.profile, endpoint.samples_untruncated) == ({}, None)
 
 
 class TestTemperature:
@@ -245,7 +245,7 @@ class TestTemperature:
         assert seen.effect == IGNORED, seen
 
     def test_a_server_that_always_says_the_same_cannot_be_told(self, scripted, script):
-        assert found(scripted, script, lambda body: chat_reply("A"), truth.temperature).effect == UNTOLD
+        assert found(scripted, script, lambda body: chat_reply("A"), truth.temperature).effect == UNTESTABLE
 
     def test_what_is_not_tried_to_the_end_says_why(self, scripted, script):
         script.answer = Voter()

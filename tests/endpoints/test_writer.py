@@ -9,7 +9,7 @@ from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 from prefmh_web.endpoints.writer import ServedModel
 
 PROMPT = "Begin a story about the sea."
@@ -78,7 +78,7 @@ class TestOverARealServer:
         drawn(model, 1)
         client = Client(llama)
         messages = [{"role": "system", "content": "You tell stories."}, {"role": "user", "content": PROMPT}]
-        reply = loop.run(client.ask(Question(llama.model, messages, 8)))
+        reply = loop.run(client.ask(ChatRequest(llama.model, messages, 8)))
         assert reply.tokens_in == len(model._ids[PROMPT])
 
     def test_what_does_not_fit_into_the_context_is_refused(self, llama: Endpoint) -> None:

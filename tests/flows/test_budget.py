@@ -14,7 +14,7 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Vote, Voter
 from prefmh_web.config import Outcome
 from prefmh_web.participants import limits, stages
 from prefmh_web.participants.joining import Arrival
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.models import AttentionCheck, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from prefmh_web.voting.responses import response_in
@@ -84,7 +84,7 @@ class Crowd:
         else:
             self._sends(person, "first", shown)
 
-    def _sends(self, person: int, choice: str, shown: Lease | Check) -> None:
+    def _sends(self, person: int, choice: str, shown: Lease | AttentionCheck) -> None:
         fields = {"choice": choice, "lease": str(shown.key), "elapsed_ms": "900"}
         screen_after(response_in(fields), locks.person(person))
 
@@ -136,7 +136,7 @@ def test_a_campaign_whose_budget_fits_exactly_ends_by_itself_with_a_code_for_eve
     assert spent.total <= FITS
     assert spent.votes == Vote.objects.count() == VOTES + spent.late
     # The trials and the late votes have used up what was there for them, and some late votes were not kept.
-    assert spent.late + Check.objects.exclude(answered_at__isnull=False, chosen_side="").count() == TRIALS
+    assert spent.late + AttentionCheck.objects.exclude(answered_at__isnull=False, chosen_side="").count() == TRIALS
     assert 0 < spent.late < crowd.late
     checked_export(campaign, tmp_path)
 

@@ -88,7 +88,7 @@ def test_what_nobody_has_tested_may_only_be_read(signed_in, researcher, idle_tas
     if starts:
         frozen = campaign.judges.get().frozen
         # Where p is not told, no vote is sampled in its place.
-        assert (frozen["distribution"], bool(frozen["profile"]["samples_plainly"])) == (UNTESTED, False)
+        assert (frozen["distribution"], bool(frozen["profile"]["samples_untruncated"])) == (UNTESTED, False)
 
 
 NO_PAIR = [{"field": field, "effect": "cannot be told", "evidence": "none of 16 pairs"} for field in truth.DISTRIBUTION]
@@ -108,7 +108,7 @@ class Telling(KnownJudge):
     def __call__(self, body: dict) -> dict:
         if not body.get("logprobs"):
             return super().__call__(body)
-        return KnownJudge(self.scores, self.bias, self.others, self.confines)(body)
+        return KnownJudge(self.scores, self.bias, self.others, self.constrains)(body)
 
 
 class TestOwnPairs:
@@ -134,7 +134,7 @@ class TestOwnPairs:
         campaign, _ = start(1.0, votes)
         assert campaign.status != Campaign.Status.DRAFT
         judge = campaign.judges.get()
-        assert ("distribution" in judge.frozen, judge.frozen["profile"]["samples_plainly"]) == (False, True)
+        assert ("distribution" in judge.frozen, judge.frozen["profile"]["samples_untruncated"]) == (False, True)
         assert {row["field"]: row["effect"] for row in judge.frozen["negotiated"]["fields"]}["truth"] == "obeyed"
         assert 200 < campaign.model_usage.get().requests < truth.MAX_TRUTH + 20
 

@@ -38,17 +38,17 @@ SAMPLED = list(Dialect)
 DRAWN = [dialect for dialect in Dialect if dialect.server.has_log_probabilities]
 CASES = [(dialect, "sampled") for dialect in SAMPLED] + [(dialect, "log-probabilities") for dialect in DRAWN]
 # Those that may not be sampled where their log-probabilities do not tell p, for nobody knows whether they truncate.
-ONLY_DRAWN = [dialect for dialect in DRAWN if not dialect.server.why_plain]
+ONLY_DRAWN = [dialect for dialect in DRAWN if not dialect.server.why_untruncated]
 # Of a vote for the text that is shown first, by text.
 Chances = dict[str, float]
 
 
 def judged(owner, dialect: Dialect, url: str, votes: str) -> Campaign:
     """Return a draft whose judge is the model at an address, at another temperature than 1 where it takes one."""
-    tested = {"profile": TRUE_DISTRIBUTION, "samples_plainly": bool(dialect.server.why_plain)}
+    tested = {"profile": TRUE_DISTRIBUTION, "samples_untruncated": bool(dialect.server.why_untruncated)}
     registered_at(owner, url, dialect=dialect, dialect_is_declared=True, concurrency=16, **tested)
     source = {"kind": "model", "endpoint": "A model", "temperature": temperature_of(dialect), "votes": votes}
-    if not dialect.server.why_plain:
+    if not dialect.server.why_untruncated:
         source["distribution_unverified"] = True
     return draft(owner, {"question": QUESTION, "votes": 20, "source": source}, file=TWO, chains=5, steps=4)
 

@@ -72,7 +72,7 @@ def models(tmp_path_factory) -> Iterator[FaultyModels]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, models) -> Iterator[Installation]:
     """An installation with a process that asks model servers, which a test may kill."""
-    servers.demand_engines()
+    servers.require_engines()
     found = Installation(tmp_path_factory.mktemp("site"), VARIABLES)
     found.worker_queues = "default,files"
     try:

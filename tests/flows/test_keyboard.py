@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Event, Vote
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.models import AttentionCheck, Participation
 from tests.participants.test_stages import PAIRS
 from tests.support.campaigns import invitation_path, make_config
 from tests.support.installations import lease_on, press_and_wait
@@ -116,7 +116,7 @@ def pass_the_stages(keyboard: Keyboard) -> None:
 
 def answer_with_single_keys(keyboard: Keyboard) -> None:
     """Answer until a check was met and some votes are given."""
-    while Vote.objects.count() < 2 or not Check.objects.filter(answered_at__isnull=False).exists():
+    while Vote.objects.count() < 2 or not AttentionCheck.objects.filter(answered_at__isnull=False).exists():
         told = check_told(keyboard.page)
         press_and_wait(keyboard.page, told[-1] if told else "ArrowLeft")
 

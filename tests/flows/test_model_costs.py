@@ -226,7 +226,7 @@ def test_log_probabilities_that_are_asked_for_again_do_not_pass_the_cap(research
     wrong = logged("A", [{"token": "A", "logprob": -0.2}, {"token": "B", "logprob": -0.3}])
     script.answer = lambda body: chat_reply("A", logprobs=wrong) if body.get("logprobs") else chat_reply("neither")
     # What *Test* sees later changes nothing about how a campaign asks.
-    Endpoint.objects.update(samples_plainly=None)
+    Endpoint.objects.update(samples_untruncated=None)
     wanted = [(opened.pk, judge.pk) for opened in Comparison.objects.filter(verdict__isnull=True)]
     for each in turns.work([], wanted, uuid.uuid4()):
         loop.run(answered(each))

@@ -39,8 +39,8 @@ class Stall:
 @pytest.fixture(scope="module")
 def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ]]:
     """An installation whose tasks go through RabbitMQ."""
-    servers.demand_engines()
-    servers.demand_rabbitmq()
+    servers.require_engines()
+    servers.require_rabbitmq()
     broker = RabbitMQ()
     # A busy machine takes longer than usual to ask a broker that is well.
     variables = {"CELERY_BROKER_URL": broker.url, "BROKER_TIMEOUT_SECONDS": "3"}

@@ -79,7 +79,7 @@ def make_asker(slow, script, monkeypatch) -> Iterator[Callable[[], Asker]]:
         made.append(Asker())
         return made[-1]
 
-    def published(hint: publishing.Hint) -> None:
+    def published(hint: publishing.TaskMessage) -> None:
         if hint.task != asking.TASK or not made:
             publish(hint)
         else:
@@ -113,7 +113,7 @@ def finished(*campaigns: Campaign) -> bool:
     )
 
 
-def wanted_of(campaign: Campaign) -> list[turns.Wanted]:
+def wanted_of(campaign: Campaign) -> list[turns.TurnKey]:
     """Return the turns of the open comparisons of a campaign."""
     judge = campaign.judges.get().pk
     return [(opened.pk, judge) for opened in Comparison.objects.filter(chain__campaign=campaign, verdict=None)]

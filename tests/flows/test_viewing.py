@@ -126,7 +126,7 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     assert Vote.objects.count() == 1
 
 
-def test_differences_are_shown_on_demand_and_leave_no_trace_when_they_are_off(open_page, campaign, molecules):
+def test_differences_are_shown_on_require_and_leave_no_trace_when_they_are_off(open_page, campaign, molecules):
     page = settled(join(open_page, campaign))
     look = """() => [...document.querySelectorAll('.text span')].map((each) => {
       const style = getComputedStyle(each);

@@ -73,7 +73,7 @@ class InstallationWithModels(Installation):
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory, folder):
-    servers.demand_engines()
+    servers.require_engines()
     variables = {"LOCAL_MODELS": f"tiny={folder}"}
     with InstallationWithModels(tmp_path_factory.mktemp("installation"), variables).running() as installation:
         yield installation

@@ -26,7 +26,7 @@ from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local import local_decoder
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.objects.kind import Look
+from prefmh_web.objects.kind import RenderOptions
 from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
 from tests.support.campaigns import make_config, voted_to_the_end
@@ -83,7 +83,7 @@ def started(owner, idle_tasks, **changes) -> Campaign:
 
 def picture(state: State) -> bytes:
     """Return the picture of a state, as its page shows it."""
-    return state.campaign.object_kind.media(objects.stored(state), Look()).body
+    return state.campaign.object_kind.media(objects.stored(state), RenderOptions()).body
 
 
 def pictures_of(campaign) -> set[str]:

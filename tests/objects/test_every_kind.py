@@ -18,7 +18,7 @@ from prefmh_web.campaigns.models import Lease, Side
 from prefmh_web.console.forms.setup_form import SAMPLES
 from prefmh_web.console.preview import read, sample
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
-from prefmh_web.objects.kind import Look
+from prefmh_web.objects.kind import RenderOptions
 from sampler.objects import molecules as drawing
 from tests.support import campaigns, process, records, uploads
 
@@ -54,7 +54,7 @@ def test_both_templates_show_each_object_escaped(kind):
     for shown, option in zip((left, right), kind.options(left.content, right.content), strict=True):
         chosen = render_to_string(f"objects/{kind.name}/option.html", {"option": option, "address": "/here/"})
         small = render_to_string(f"objects/{kind.name}/thumbnail.html", {"state": shown, "address": "/here/"})
-        has_picture = kind.media(shown, Look()) is not None
+        has_picture = kind.media(shown, RenderOptions()) is not None
         assert ("/here/" in chosen) == ("/here/" in small) == has_picture
         assert "<b>" not in chosen + small
 
@@ -89,7 +89,7 @@ def test_what_is_measured_is_named_alike_and_stands_in_one_line(kind):
 def test_a_browser_gets_the_file_or_that_there_is_none(kind, query):
     shown, other = EXAMPLES[kind.name]
     request = RequestFactory().get(f"/{query}")
-    if kind.media(shown, Look()) is None:
+    if kind.media(shown, RenderOptions()) is None:
         with pytest.raises(Http404):
             media.response(request, kind, shown, other)
         return
@@ -102,9 +102,9 @@ def test_an_uploaded_image_is_sent_as_it_is_and_a_models_is_made_smaller():
     kind = OBJECT_KINDS["images"]
     media.store("pictures/test-every-kind.png", body := sampler.png(Noise(3)()))
     uploaded = StoredObject("an image", picture="pictures/test-every-kind.png", media_type="image/png")
-    assert kind.media(uploaded, Look(small=True)).body == body
-    assert kind.media(replace(uploaded, is_rendered=True), Look(small=True)).media_type == "image/webp"
-    assert kind.media(replace(uploaded, is_rendered=True), Look()).body == body
+    assert kind.media(uploaded, RenderOptions(small=True)).body == body
+    assert kind.media(replace(uploaded, is_rendered=True), RenderOptions(small=True)).media_type == "image/webp"
+    assert kind.media(replace(uploaded, is_rendered=True), RenderOptions()).body == body
 
 
 def test_a_lost_file_is_no_page_and_says_so_in_the_line():
@@ -119,7 +119,10 @@ def test_all_drawings_of_a_pair_of_molecules_come_of_one_computation():
     kind, pair = OBJECT_KINDS["molecules"], (StoredObject("CCCNc1ccccc1"), StoredObject("CCCOc1ccncc1"))
     before = drawing._laid_out.cache_info().misses
     looks = [
-        (*each, Look(dark=dark, marked=marked)) for each in (pair, pair[::-1]) for dark in (0, 1) for marked in (0, 1)
+        (*each, RenderOptions(dark=dark, marked=marked))
+        for each in (pair, pair[::-1])
+        for dark in (0, 1)
+        for marked in (0, 1)
     ]
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda asked: kind.media(asked[0], asked[2], asked[1]), looks * 4))
@@ -227,14 +230,14 @@ def test_a_kind_has_two_samples_that_can_be_told_apart(kind):
     for number, stored in enumerate(kind.samples):
         address = sample(kind.name, number).address
         shown = render_to_string(f"objects/{kind.name}/thumbnail.html", {"state": stored, "address": address})
-        if kind.media(stored, Look()) is None:
+        if kind.media(stored, RenderOptions()) is None:
             # A kind without a picture is shown by its words.
             assert stored.content.split()[0].strip("#*") in shown
         else:
             assert address in shown
             assert media.response(SMALL, kind, stored).content
-    if kind.media(first, Look()) is not None:
-        assert kind.media(first, Look()).body != kind.media(second, Look()).body
+    if kind.media(first, RenderOptions()) is not None:
+        assert kind.media(first, RenderOptions()).body != kind.media(second, RenderOptions()).body
 
 
 @pytest.mark.parametrize("samples", SAMPLES.values(), ids=SAMPLES)
@@ -242,7 +245,7 @@ def test_a_space_has_a_picture_for_its_card(samples):
     assert samples
     for each in samples:
         kind = OBJECT_KINDS[each.kind]
-        if kind.media(each.stored, Look()) is None:
+        if kind.media(each.stored, RenderOptions()) is None:
             assert each.content
         else:
             signed = each.address.rstrip("/").rpartition("/")[2]

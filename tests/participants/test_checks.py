@@ -12,7 +12,7 @@ from prefmh_web.participants import attention
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import people_of
 from sampler.chain import Purpose, stream
-from sampler.judges import Shares, Trial, check_after
+from sampler.judges import InsertedTrial, TrialShares, check_after
 from sampler.judges import presentation as drawing
 from tests.participants.test_stages import MOLECULES, come_back
 from tests.security.world import browser_of
@@ -112,28 +112,28 @@ def test_failed_ones_may_only_be_noted(researcher):
 
 def test_checks_come_as_often_as_declared_and_from_a_stream_of_their_own():
     """Exact binomial bounds of one in a million, two-sided."""
-    drawn = trials(Shares(0.1))
+    drawn = trials(TrialShares(0.1))
     count = sum(trial is not None for trial in drawn)
     assert binom.ppf(5e-7, 4_000, 0.1) <= count <= binom.ppf(1 - 5e-7, 4_000, 0.1)
     sides = [trial.side for trial in drawn if trial]
     assert binom.ppf(5e-7, count, 0.5) <= sides.count("first") <= binom.ppf(1 - 5e-7, count, 0.5)
     # The negative control: the same test rejects twice the share.
-    assert sum(trial is not None for trial in trials(Shares(0.2))) > binom.ppf(1 - 5e-7, 4_000, 0.1)
+    assert sum(trial is not None for trial in trials(TrialShares(0.2))) > binom.ppf(1 - 5e-7, 4_000, 0.1)
     # Once drawn, it is the same for ever, and so for whoever reads the record.
-    assert drawn[:100] == [check_after(7, 1, votes, Shares(0.1)) for votes in range(1, 101)]
-    assert check_after(7, 1, 0, Shares(1)) is None
-    assert check_after(7, 1, 5, Shares()) is None
+    assert drawn[:100] == [check_after(7, 1, votes, TrialShares(0.1)) for votes in range(1, 101)]
+    assert check_after(7, 1, 0, TrialShares(1)) is None
+    assert check_after(7, 1, 5, TrialShares()) is None
 
 
-def trials(shares: Shares, golds: int = 0) -> list[Trial | None]:
+def trials(shares: TrialShares, golds: int = 0) -> list[InsertedTrial | None]:
     return [check_after(7, person, votes, shares, golds) for person in range(1, 41) for votes in range(1, 101)]
 
 
 def test_a_person_sees_every_gold_pair_before_one_comes_again_on_either_side():
-    shown = [trial for trial in trials(Shares(gold=0.2), 4) if trial]
+    shown = [trial for trial in trials(TrialShares(gold=0.2), 4) if trial]
     assert binom.ppf(5e-7, 4_000, 0.2) <= len(shown) <= binom.ppf(1 - 5e-7, 4_000, 0.2)
     for person in range(1, 11):
-        drawn = [check_after(7, person, votes, Shares(gold=0.2), 4) for votes in range(1, 101)]
+        drawn = [check_after(7, person, votes, TrialShares(gold=0.2), 4) for votes in range(1, 101)]
         golds = [trial.gold for trial in drawn if trial]
         assert sorted(golds[:4]) == [0, 1, 2, 3]
         assert golds[4:8] == golds[:4]
@@ -141,7 +141,7 @@ def test_a_person_sees_every_gold_pair_before_one_comes_again_on_either_side():
 
 
 def golds_met(person: int, golds: int = 5, seed: int = 7) -> list[int]:
-    drawn = (check_after(seed, person, votes, Shares(gold=0.2), golds) for votes in range(1, 151))
+    drawn = (check_after(seed, person, votes, TrialShares(gold=0.2), golds) for votes in range(1, 151))
     return [trial.gold for trial in drawn if trial]
 
 
@@ -154,11 +154,11 @@ def test_everybody_meets_the_gold_pairs_in_one_order_of_the_campaign():
     # However few somebody meets, they are the first ones of that order.
     order = golds_met(1)[:5]
     for person in range(1, 13):
-        few = [t.gold for votes in range(1, 12) if (t := check_after(7, person, votes, Shares(gold=0.2), 5))]
+        few = [t.gold for votes in range(1, 12) if (t := check_after(7, person, votes, TrialShares(gold=0.2), 5))]
         assert few == (order * 3)[: len(few)]
     # When they come is each person's own, and the order is another under another seed.
     moments = {
-        tuple(bool(check_after(7, person, votes, Shares(gold=0.2), 5)) for votes in range(1, 31))
+        tuple(bool(check_after(7, person, votes, TrialShares(gold=0.2), 5)) for votes in range(1, 31))
         for person in range(1, 13)
     }
     assert len(moments) > 8

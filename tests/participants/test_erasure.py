@@ -14,7 +14,7 @@ from django.urls import reverse
 from prefmh_web.campaigns.models import Campaign, Event, Lease, Vote, Voter, number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
-from prefmh_web.participants.models import Check, Participant, Participation
+from prefmh_web.participants.models import AttentionCheck, Participant, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from tests.security.test_limits import all_at_once
@@ -59,7 +59,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     before = bytes_of_all(*everything)
     assert all(found_in(before, who) == set(KINDS) for who in (anna, ben, abroad))
     votes, leases = Vote.objects.count(), Lease.objects.count()
-    answered = Check.objects.exclude(chosen_side="").count()
+    answered = AttentionCheck.objects.exclude(chosen_side="").count()
     person = person_in(study, anna)
     assert erasure.erase(person, Scope.PARTICIPANT, is_forced=False)
     after = bytes_of_all(*everything)
@@ -67,7 +67,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     assert found_in(after, ben) == found_in(after, abroad) == set(KINDS)
     # What stays, under the number.
     assert (Vote.objects.count(), Lease.objects.count()) == (votes, leases)
-    assert Check.objects.exclude(chosen_side="").count() == answered
+    assert AttentionCheck.objects.exclude(chosen_side="").count() == answered
     assert [given["agreed"] for given in Participation.objects.get(voter=person).consents] == [True]
     assert_record_is_whole(study)
     path = checked_export(study, tmp_path)

@@ -23,7 +23,7 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Lease, NotPossible
 from prefmh_web.config import Protocol
 from prefmh_web.participants import completion, erasure, limits, stages
 from prefmh_web.participants.erasure import Scope
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.models import AttentionCheck, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import presence
 from tests.participants.test_arrival import TEXT, answer, come
@@ -455,10 +455,10 @@ def test_of_many_trials_at_once_no_more_are_given_than_there_is_room_for(researc
     def give(part: Participation) -> None:
         with transaction.atomic():
             if limits.takes_one_more(campaign):
-                Check.objects.create(participation=part, after_votes=1, shown_at=timezone.now())
+                AttentionCheck.objects.create(participation=part, after_votes=1, shown_at=timezone.now())
 
     all_at_once([partial(give, part) for part in Participation.objects.all()])
-    assert Check.objects.count() == 3
+    assert AttentionCheck.objects.count() == 3
 
 
 def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(researcher):
@@ -471,5 +471,5 @@ def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(
     assert before.trials == 1
     erasure.erase(Participation.objects.get().voter, Scope.PARTICIPATION, is_forced=True)
     # The trial stays, under their number.
-    assert Check.objects.exclude(chosen_side="").count() == 1
+    assert AttentionCheck.objects.exclude(chosen_side="").count() == 1
     assert limits.spent(campaign) == before

@@ -18,7 +18,7 @@ from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, stages
 from prefmh_web.participants.joining import Arrival
-from prefmh_web.participants.models import Check
+from prefmh_web.participants.models import AttentionCheck
 from prefmh_web.participants.people import people_of
 from prefmh_web.voting import admission
 from prefmh_web.voting.responses import response_in
@@ -73,7 +73,7 @@ def every_kind_answered(campaign) -> bool:
             fields = {"choice": ("first", "second")[int(rng.integers(2))], "lease": str(shown.key)}
             screen_after(response_in(fields), locks.person(person))
             wait_until_idle()
-        answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="")
+        answered = AttentionCheck.objects.filter(participation__campaign=campaign).exclude(chosen_side="")
         if set(answered.values_list("kind", flat=True)) == ALL:
             return True
     return False

@@ -16,4 +16,4 @@ def researcher(django_db_reset_sequences, researcher):
 @pytest.fixture(autouse=True)
 def skipped_pairs_come_back_at_once(monkeypatch):
     """Nobody here waits for the clock, so a study takes the same way in every run."""
-    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
+    monkeypatch.setattr(open_comparisons, "SKIP_COOLDOWN", timedelta())

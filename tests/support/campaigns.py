@@ -24,7 +24,7 @@ from prefmh_web.config import CampaignConfig, Caps, Study
 from prefmh_web.demo.voters import SimulatedVoter
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
-from prefmh_web.endpoints.truth import plainness
+from prefmh_web.endpoints.truth import untruncated
 from prefmh_web.tasks import sweep
 from prefmh_web.voting import admission
 from tests.support.models import TEXTS, Script, anything_else, chat_reply, is_vote, scripted_server
@@ -276,7 +276,7 @@ def registered(owner, url: str, settings, name: str = "A model", **fields) -> En
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     fields = {"model": "tiny", "dialect": Dialect.VLLM, "profile": TRUE_DISTRIBUTION} | fields
     made = Endpoint(owner=owner, name=name, base_url=url, **fields)
-    made.samples_plainly, made.sampling_words = plainness(made)
+    made.samples_untruncated, made.sampling_evidence = untruncated(made)
     made.save()
     return made
 

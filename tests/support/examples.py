@@ -203,7 +203,7 @@ def _owner(script: Script):
     make_researcher(owner)
     # One request at a time, so that replies come in the order in which they are asked for.
     fields = {"base_url": script.url, "model": "checksum", "dialect": Dialect.VLLM, "concurrency": 1}
-    endpoint = Endpoint(owner=owner, name=MODEL, profile=TRUE_DISTRIBUTION, samples_plainly=True, **fields)
+    endpoint = Endpoint(owner=owner, name=MODEL, profile=TRUE_DISTRIBUTION, samples_untruncated=True, **fields)
     endpoint.full_clean()
     endpoint.save()
     return owner

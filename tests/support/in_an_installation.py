@@ -33,7 +33,7 @@ def _owner(username: str = "ada"):
 
 def register(endpoints: list[dict], username: str = "ada") -> None:
     owner = _owner(username)
-    usual = {"model": "m", "dialect": "vllm", "profile": campaigns.TRUE_DISTRIBUTION, "samples_plainly": True}
+    usual = {"model": "m", "dialect": "vllm", "profile": campaigns.TRUE_DISTRIBUTION, "samples_untruncated": True}
     for fields in endpoints:
         Endpoint.objects.create(owner=owner, **usual | fields)
 

@@ -263,13 +263,13 @@ class KnownJudge:
         scores: s of each text; two of them, and no more, must occur in a prompt.
         bias: added for whatever stands first.
         others: logits of replies that are no label.
-        confines: whether it honours `structured_outputs`.
+        constrains: whether it honours `structured_outputs`.
     """
 
     scores: dict[str, float]
     bias: float = 0.0
     others: dict[str, float] = field(default_factory=dict)
-    confines: bool = True
+    constrains: bool = True
 
     def __call__(self, body: dict) -> dict:
         if not self.is_asked_about_two(body):
@@ -279,8 +279,8 @@ class KnownJudge:
         if body.get("logprobs"):
             total = math.log(sum(math.exp(logit) for logit in logits.values()))
             top = [{"token": token, "logprob": logit - total} for token, logit in logits.items()]
-        if self.confines and (confined := body.get("structured_outputs")):
-            logits = {token: logit for token, logit in logits.items() if token in confined["choice"]}
+        if self.constrains and (constrained := body.get("structured_outputs")):
+            logits = {token: logit for token, logit in logits.items() if token in constrained["choice"]}
         weights = np.exp(np.array(list(logits.values())) / body["temperature"])
         drawn = np.random.default_rng(body["seed"]).choice(len(weights), p=weights / weights.sum())
         text = list(logits)[drawn]
@@ -373,8 +373,8 @@ def anything_else(body: dict) -> dict:
     if "messages" not in body:
         return fifty_words(body)
     words = [f"word{number}" for number in range(50)]
-    if confined := body.get("structured_outputs"):
-        words = confined["choice"]
+    if constrained := body.get("structured_outputs"):
+        words = constrained["choice"]
     said = str(np.random.default_rng(body.get("seed")).choice(words))
     top = [{"token": word, "logprob": -math.log(50)} for word in words[:20]] if body.get("logprobs") else None
     return chat_reply(said, logprobs=top and logged(said, top))
@@ -698,7 +698,7 @@ def _message(messages: list[Body]) -> list[Body]:
 
 
 def _choice(body: Body) -> Body:
-    """Return what a reply is confined to, as vLLM is told."""
+    """Return what a reply is constrained to, as vLLM is told."""
     if grammar := body.get("grammar") or body.get("ebnf"):
         rules = grammar.removeprefix("root ::= ").split(" | ")
         return {"structured_outputs": {"choice": [json.loads(rule) for rule in rules]}}

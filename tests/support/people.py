@@ -20,7 +20,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.models import Campaign, EndReason, Voter
 from prefmh_web.campaigns.record import export
 from prefmh_web.participants import completion, consent
-from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.models import AttentionCheck, Participation
 from tests.support.campaigns import invitation_path, make_config, make_draft, set_study, started_now
 from tests.support.process import copied, wait_until_idle
 
@@ -182,7 +182,7 @@ def answer_check(browser, campaign, *, rightly: bool = True) -> None:
     assert browser.post(f"{invitation_path(campaign)}vote/", fields).status_code == 302
 
 
-def vote_until_check(browser, campaign) -> Check:
+def vote_until_check(browser, campaign) -> AttentionCheck:
     while (check := screen_of(browser, campaign).check) is None:
         vote(browser, campaign)
     return check

@@ -43,7 +43,7 @@ DURABLE = ("fsync=on", "synchronous_commit=on")
 HOW = "needs PostgreSQL's and Redis's programs (Debian: apt-get install postgresql redis-server)"
 
 
-def demand_engines() -> None:
+def require_engines() -> None:
     """Skip the calling test, with the reason, where a server's program is missing; under CI, fail."""
     demand(path_of("initdb") and path_of("redis-server"), HOW)
 
@@ -200,7 +200,7 @@ _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 HOW_RABBITMQ = "needs RabbitMQ's program (Debian: apt-get install rabbitmq-server)"
 
 
-def demand_rabbitmq() -> None:
+def require_rabbitmq() -> None:
     """Skip the calling test, with the reason, where the program is missing; under CI, fail."""
     demand(_PROGRAM.exists(), HOW_RABBITMQ)
 

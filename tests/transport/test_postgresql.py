@@ -13,7 +13,7 @@ from tests.support import servers
 
 @pytest.fixture(scope="module")
 def postgres():
-    servers.demand_engines()
+    servers.require_engines()
     postgres = servers.Postgres()
     postgres.start()
     yield postgres

@@ -6,7 +6,7 @@ import threading
 import pytest
 from kombu import Connection
 
-from prefmh_web.transport.publishing import AT_MOST_WAITING, Hint, Publisher
+from prefmh_web.transport.publishing import AT_MOST_WAITING, Publisher, TaskMessage
 
 
 class Broker:
@@ -15,14 +15,14 @@ class Broker:
     def __init__(self, silent: socket.socket) -> None:
         self._silent = f"amqp://guest:guest@127.0.0.1:{silent.getsockname()[1]}//"
         self.is_well = False
-        self.sent: list[Hint] = []
+        self.sent: list[TaskMessage] = []
         self.goes_on = threading.Event()
         self.goes_on.set()
 
     def connect(self) -> Connection:
         return Connection("memory://" if self.is_well else self._silent, connect_timeout=0.1)
 
-    def send(self, hint: Hint, connection: Connection) -> None:
+    def send(self, hint: TaskMessage, connection: Connection) -> None:
         connection.ensure_connection(max_retries=1, interval_start=0.01)
         self.goes_on.wait(30)
         self.sent.append(hint)
@@ -45,8 +45,8 @@ def publisher(broker):
     assert publisher.wait_until_sent(30)
 
 
-def hints(count: int) -> list[Hint]:
-    return [Hint("propose", (number,)) for number in range(count)]
+def hints(count: int) -> list[TaskMessage]:
+    return [TaskMessage("propose", (number,)) for number in range(count)]
 
 
 def test_what_waits_for_a_broker_that_stands_still_is_bounded(publisher, broker):

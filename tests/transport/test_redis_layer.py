@@ -16,7 +16,7 @@ MESSAGE = {"type": "look.again", "group": "voters.1"}
 
 @pytest.fixture
 def redis(settings):
-    servers.demand_engines()
+    servers.require_engines()
     server = Redis()
     server.start()
     settings.REDIS_URL = server.url

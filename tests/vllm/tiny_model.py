@@ -11,7 +11,7 @@ from tokenizers import decoders
 
 from tests.gpu.small_models import END, TEMPLATE, llama, tokenizer_of
 
-# The labels, the two words that `probe` confines a reply to, and some for texts.
+# The labels, the two words that `probe` constrains a reply to, and some for texts.
 WORDS = ("A", "B", "QX7", "ZJ3", *(f"w{number}" for number in range(58)))
 _LIFTED = {END: 1.2, 1: 2.6, 2: 2.5}
 
@@ -26,7 +26,7 @@ def main(folder: str) -> None:
             model.lm_head.weight[token, 0] = lift
     model.save_pretrained(folder)
     tokenizer = tokenizer_of(WORDS, TEMPLATE)
-    # Words as they are: with a space before each, no reply would be exactly what it was confined to.
+    # Words as they are: with a space before each, no reply would be exactly what it was constrained to.
     tokenizer.backend_tokenizer.decoder = decoders.Fuse()
     tokenizer.save_pretrained(folder)
 

@@ -115,7 +115,7 @@ def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, 
 
 
 def test_a_lone_skipper_gets_the_question_again(lonely, live_site, monkeypatch):
-    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(seconds=1))
+    monkeypatch.setattr(open_comparisons, "SKIP_COOLDOWN", timedelta(seconds=1))
     monkeypatch.setattr(presence, "_LOOK_AT_LEAST_EVERY_S", 2)
     cookies = cookies_after_joining(live_site.url + invitation_path(lonely))
     path = f"/ws{invitation_path(lonely)}"
@@ -239,7 +239,7 @@ class DistantPage:
     """A waiting page whose groups answer late, as Redis does."""
 
     def __init__(self, voter: Voter, rng: random.Random) -> None:
-        self.voter, self.status, self.says_held_up = voter, "running", None
+        self.voter, self.status, self.says_stalled = voter, "running", None
         self.groups: set[str] = set()
         self.tasks: list[asyncio.Task] = []
         self._rng = rng

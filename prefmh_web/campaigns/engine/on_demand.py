@@ -3,7 +3,7 @@
     are_possible     whether a campaign may open a further chain; never where their number is fixed
     lock             locks the campaign, so that one chain opens at a time
     open_for         opens one for a person: at once where a file has the objects, else once a task has drawn its start
-    look_ahead       wants some for people who are there, before they would wait: where a model takes seconds
+    open_spare       wants some for people who are there, before they would wait: where a model takes seconds
     wanted           what such a task has to do; forget_needless takes from it what nobody waits for any more
     reserved         gives out numbers of chains whose starts are to be drawn, each to one worker at a time; store_start
                      keeps what was drawn
@@ -63,7 +63,7 @@ def open_for(voter: Voter) -> None:
         _open(demand, index, start)
 
 
-def look_ahead(campaign: Campaign) -> None:
+def open_spare(campaign: Campaign) -> None:
     """Demand so many chains that all newcomers find a free pair, and one of four people who are there another."""
     with transaction.atomic():
         if not lock(campaign):

@@ -28,7 +28,7 @@ from prefmh_web.campaigns.frozen import StartedCampaign, started_campaign
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Vote, Voter
 
 # How long a skipped comparison is kept from the person who skipped it, so that others come first.
-SKIP_REST = timedelta(seconds=20)
+SKIP_COOLDOWN = timedelta(seconds=20)
 # Those at the front mostly have room. The rest are read, in few statements, if this person has answered all of those.
 _FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
 
@@ -196,7 +196,7 @@ def on(comparison_id: int, campaign: Campaign) -> OpenComparison | None:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ComparisonSnapshot:
     """How locked comparisons stand, and the votes that models have cast on them.
 
     Args:
@@ -210,7 +210,7 @@ class Seen:
     slots: Mapping[tuple[int, int], set[int]]
 
 
-def seen(comparisons: Collection[Comparison]) -> Seen:
+def seen(comparisons: Collection[Comparison]) -> ComparisonSnapshot:
     """Return how locked comparisons stand: one statement for the votes, and one for each campaign."""
     campaigns: dict[int, tuple[Campaign, list[int]]] = {}
     for each in comparisons:
@@ -225,7 +225,7 @@ def seen(comparisons: Collection[Comparison]) -> Seen:
     for comparison, judge, slot, key in sql.VOTES_OF_MODELS.rows([each.pk for each in comparisons]):
         stored[comparison].add(UUID(str(key)))
         slots[comparison, judge].add(slot)
-    return Seen(opened, stored, slots)
+    return ComparisonSnapshot(opened, stored, slots)
 
 
 def wanted_by(voter: Voter) -> Iterator[tuple[OpenComparison, Judge]]:
@@ -290,7 +290,7 @@ def _read(campaign: StartedCampaign, which: str, *values: int | list[int]) -> li
     """Return the open comparisons that a statement finds, in its order."""
     found: dict[int, OpenComparison] = {}
     now = timezone.now()
-    moments = [now - SKIP_REST]
+    moments = [now - SKIP_COOLDOWN]
     moments += [now] if campaign.uses_models else []
     statement = sql.open_comparisons(which, with_turns=campaign.uses_models)
     for pk, step, index, log_r0, uniform, *what in statement.rows(*values, *moments):

@@ -94,7 +94,7 @@ def try_again(comparison_id: int) -> None:
         NotPossible: it is not suspended any more.
     """
     with locked(comparison_id) as comparison:
-        _demand_suspended(comparison)
+        _require_suspended(comparison)
         comparison.suspended_at, comparison.suspended_for, comparison.is_askable = None, None, True
         comparison.save(update_fields=["suspended_at", "suspended_for", "is_askable"])
         _note(comparison, Event.Kind.STEP_TRIED_AGAIN)
@@ -120,7 +120,7 @@ def end_chain(comparison_id: int, words: str) -> None:
             raise NotPossible(
                 "All chains wait for this one at the end of the warm-up. End the warm-up first, on the campaign's page."
             )
-        _demand_suspended(comparison)
+        _require_suspended(comparison)
         Chain.objects.filter(pk=comparison.chain_id).update(ended_at=timezone.now())
         _note(comparison, Event.Kind.CHAIN_ENDED, words=words)
         sockets.notify(sockets.watchers(campaign.pk))
@@ -145,7 +145,7 @@ def _suspend(comparison: Comparison, cause: Comparison.Suspended, count: int) ->
     sockets.notify(sockets.watchers(comparison.chain.campaign_id))
 
 
-def _demand_suspended(comparison: Comparison) -> None:
+def _require_suspended(comparison: Comparison) -> None:
     if comparison.verdict is not None or comparison.suspended_at is None or comparison.chain.ended_at is not None:
         raise NotPossible("This step is not suspended any more.")
 

@@ -35,7 +35,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, sql
-from prefmh_web.campaigns.engine.open_comparisons import OpenComparison, Seen
+from prefmh_web.campaigns.engine.open_comparisons import ComparisonSnapshot, OpenComparison
 from prefmh_web.campaigns.engine.sql import Changes, Condition
 from prefmh_web.campaigns.frozen import asked_in, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
@@ -138,7 +138,7 @@ def _may_count(opened: OpenComparison | None, vote: Vote, lease: Lease) -> bool:
     return opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(vote.judge_id)))
 
 
-def cast_votes(comparison: Comparison, votes: Sequence[Vote], seen: Seen) -> None:
+def cast_votes(comparison: Comparison, votes: Sequence[Vote], seen: ComparisonSnapshot) -> None:
     """Store a model's votes on a locked comparison, as `cast_vote` does; those that are stored already stay as they
     are.
 

@@ -49,7 +49,7 @@ from prefmh_web.campaigns.models import Campaign, Chain, ChainOnDemand, Judge, J
 from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 
 # The number under which the caps of the site are locked; campaigns have their own.
 _SITE = 0
@@ -60,19 +60,19 @@ _ALMOST = 1e-9
 
 
 @dataclass(frozen=True)
-class Need:
+class CostBound:
     """What something may come to at most; the cost is None where it is not known."""
 
     requests: int
     cost: float | None
 
-    def __add__(self, other: Need) -> Need:
+    def __add__(self, other: CostBound) -> CostBound:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Need(self.requests + other.requests, cost)
+        return CostBound(self.requests + other.requests, cost)
 
 
 @dataclass(frozen=True)
-class Reserved:
+class Reservation:
     """So many votes, or texts, may be asked for; what they may come to is set aside."""
 
     count: int
@@ -86,15 +86,15 @@ class _Cap:
 
     cost: float | None
     requests: int | None
-    used: Need
-    under_way: Need
+    used: CostBound
+    under_way: CostBound
     is_site: bool
 
-    def has_room(self, need: Need) -> bool:
+    def has_room(self, need: CostBound) -> bool:
         """Whether that fits beside what is under way."""
         return not self.why_not(self.under_way + need)
 
-    def why_not(self, need: Need) -> str:
+    def why_not(self, need: CostBound) -> str:
         """Return why that exceeds the cap, whatever is under way; empty if it does not."""
         if self.requests is not None and self.used.requests + need.requests > self.requests:
             left = f"{self.used.requests} have been made, and the next answer may take up to {need.requests}"
@@ -128,7 +128,7 @@ def reserve(
     max_requests: Callable[[int], int],
     *,
     has_cap: bool,
-) -> Reserved | None:
+) -> Reservation | None:
     """Return how many votes may be asked for, in the transaction that stores them as asked; None for none now.
 
     At the cap, the campaign is marked.
@@ -139,13 +139,13 @@ def reserve(
         has_cap: whether the campaign has a cap.
     """
     if not has_cap and not has_site_cap():
-        return Reserved(wanted)
+        return Reservation(wanted)
     caps = _locked_caps(campaign)
     price = _dearest_request(campaign, judge_index, endpoint)
     for count in range(wanted, 0, -1):
         need = _need(max_requests(count), price)
         if all(cap.has_room(need) for cap in caps):
-            return Reserved(count, need.requests, need.cost or 0.0)
+            return Reservation(count, need.requests, need.cost or 0.0)
     _stop_at(campaign, caps, _need(max_requests(1), price))
     return None
 
@@ -177,7 +177,7 @@ def why_reached(campaign: Campaign, judge_index: int, endpoint: Endpoint, reques
     return next(filter(None, (cap.why_not(need) for cap in _caps(campaign))), "")
 
 
-def reserve_for_trial(campaign: Campaign, judge_index: int, endpoint: Endpoint, requests: int) -> tuple[Need, str]:
+def reserve_for_trial(campaign: Campaign, judge_index: int, endpoint: Endpoint, requests: int) -> tuple[CostBound, str]:
     """Return what so many requests of a trial may come to, in the transaction that sets it aside.
 
     Returns:
@@ -226,17 +226,17 @@ def _caps(campaign: Campaign) -> list[_Cap]:
     return found
 
 
-def _total(rows: QuerySet[Any], prefix: str = "") -> Need:
+def _total(rows: QuerySet[Any], prefix: str = "") -> CostBound:
     """Return the sums of the columns `requests` and `cost`, whose names may begin with something."""
     sums = {name: Sum(f"{prefix}{name}", default=none) for name, none in (("requests", 0), ("cost", 0.0))}
-    return Need(**rows.aggregate(**sums))
+    return CostBound(**rows.aggregate(**sums))
 
 
-def _used(campaign: Campaign | None) -> Need:
+def _used(campaign: Campaign | None) -> CostBound:
     """Return what has been taken, and what was set aside by processes that died, in one campaign or in all."""
     rows = ModelUsage.objects.all() if campaign is None else ModelUsage.objects.filter(campaign=campaign)
     counted = rows.aggregate(requests=Sum(F("requests") + F("repeated"), default=0), cost=Sum("cost", default=0.0))
-    used = Need(**counted) + _total(_turns(campaign).filter(until__lte=timezone.now()), "reserved_")
+    used = CostBound(**counted) + _total(_turns(campaign).filter(until__lte=timezone.now()), "reserved_")
     # Trials before the start are nobody's but the site's.
     return used + _total(JudgeTrial.objects.all()) if campaign is None else used
 
@@ -247,7 +247,7 @@ def _turns(campaign: Campaign | None) -> QuerySet[Turn]:
     return turns if campaign is None else turns.filter(comparison__chain__campaign=campaign)
 
 
-def _under_way(campaign: Campaign | None) -> Need:
+def _under_way(campaign: Campaign | None) -> CostBound:
     """Return what has been set aside for turns and for texts, in one campaign or in all."""
     total = _total(_turns(campaign).filter(until__gt=timezone.now()), "reserved_")
     if campaign is None:
@@ -257,7 +257,7 @@ def _under_way(campaign: Campaign | None) -> Need:
         if endpoint is not None:
             need = _need(REQUESTS_A_TEXT * texts, _dearest_request(writing, ModelUsage.PROPOSALS, endpoint))
             # One without a price is refused itself; it keeps nobody else from asking.
-            total += Need(need.requests, need.cost or 0.0)
+            total += CostBound(need.requests, need.cost or 0.0)
     return total
 
 
@@ -303,11 +303,11 @@ def _max_written(campaign: Campaign, judge_index: int, endpoint: Endpoint) -> in
     space = campaign.config.space
     if judge_index == PROPOSALS and isinstance(space, sampler.ServedTextsConfig):
         return space.limit
-    question = Question(endpoint.model, max_tokens=LABEL_TOKENS, thinking=endpoint.thinking_tokens)
+    question = ChatRequest(endpoint.model, max_tokens=LABEL_TOKENS, thinking=endpoint.thinking_tokens)
     return Dialect(endpoint.dialect).server.limit(question)
 
 
-def _stop_at(campaign: Campaign, caps: list[_Cap], need: Need) -> None:
+def _stop_at(campaign: Campaign, caps: list[_Cap], need: CostBound) -> None:
     """Mark what has come to a cap: the campaign, or all that ask models where the cap is the site's."""
     for cap in caps:
         if reason := cap.why_not(need):
@@ -328,8 +328,8 @@ def _asking_models() -> QuerySet[Campaign]:
     return Campaign.objects.filter(Q(pk__in=judged) | written)
 
 
-def _need(requests: int, price: float | None) -> Need:
-    return Need(requests, None if price is None else requests * price)
+def _need(requests: int, price: float | None) -> CostBound:
+    return CostBound(requests, None if price is None else requests * price)
 
 
 PROPOSALS = ModelUsage.PROPOSALS

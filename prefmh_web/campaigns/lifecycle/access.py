@@ -103,7 +103,7 @@ def invite(campaign: Campaign, *, is_single_use: bool = False) -> Invitation:
     Raises:
         NotPossible: the campaign is a draft, or a panel, whose panelists have their links.
     """
-    demand_no_panel(campaign)
+    require_no_panel(campaign)
     if campaign.is_draft:
         raise NotPossible("Start the campaign first. Then you can create links.")
     return Invitation.objects.create(campaign=campaign, is_single_use=is_single_use)
@@ -115,7 +115,7 @@ def revoke(invitation: Invitation, *, withdraw: bool = False) -> None:
     Raises:
         NotPossible: it is the link of a panelist.
     """
-    demand_no_panel(invitation.campaign)
+    require_no_panel(invitation.campaign)
     with transaction.atomic():
         # Whoever joins holds the row, so this waits for them: nobody slips in between the two lines.
         Invitation.objects.filter(pk=invitation.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
@@ -131,7 +131,7 @@ def remove(voter: Voter) -> None:
     Raises:
         NotPossible: they are on a panel.
     """
-    demand_no_panel(voter.campaign)
+    require_no_panel(voter.campaign)
     with transaction.atomic():
         _withdraw(Voter.objects.filter(pk=voter.pk))
 
@@ -158,7 +158,7 @@ def remind(campaign: Campaign, panelist: int) -> None:
     events.note(campaign.pk, events.Kind.REMINDED, said={"panelist": panelist})
 
 
-def demand_no_panel(campaign: Campaign) -> None:
+def require_no_panel(campaign: Campaign) -> None:
     """Demand that people of a campaign may come and go.
 
     Raises:

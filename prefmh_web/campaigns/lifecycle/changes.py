@@ -125,7 +125,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str 
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         if locked.chains.count() > len(chains):
             raise NotPossible("A chain opened in this very moment. Try again.")
-        _demand_extensible(locked, chains)
+        _require_extensible(locked, chains)
         before = locked.config.steps
         locked.config_data = _longer(locked, before + steps)
         hooks.call(hooks.EXTENSION_DEMANDS, locked)
@@ -253,7 +253,7 @@ def _why_not_raised(campaign: Campaign, change: _Change) -> str:
     return ""
 
 
-def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> None:
+def _require_extensible(campaign: Campaign, chains: list[Chain]) -> None:
     if campaign.is_draft:
         raise NotPossible("The campaign has not started. Change the steps in its setup.")
     if campaign.status == Campaign.Status.DELETING:
@@ -268,7 +268,7 @@ def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
     if steps > sampler.LONGEST_CHAIN:
         raise NotPossible(f"The chains cannot get {steps} steps long: they have at most {sampler.LONGEST_CHAIN:,}.")
     try:
-        sampler.demand_sound(campaign.config.model_copy(update={"steps": steps}))
+        sampler.require_sound(campaign.config.model_copy(update={"steps": steps}))
     except sampler.ConfigError as error:
         raise NotPossible(f"The chains cannot get {steps} steps long: {error}.") from error
     return {**campaign.config_data, "steps": steps}

@@ -30,13 +30,13 @@ from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle.model_start import endpoint_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.model_judges.judges import model_source, prompt_as_of_now, question_of, tells_p
+from prefmh_web.campaigns.model_judges.judges import model_source, prompt_as_of_now, question_of, uses_log_probabilities
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, NotPossible, State, TrialPair
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.calls import Job, call, called
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.judge_calls import compared, confines
+from prefmh_web.endpoints.judge_calls import compared, constrains
 from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
@@ -62,7 +62,7 @@ def begin(campaign: Campaign, index: int, *, pairs: int, replies: int) -> JudgeT
     with transaction.atomic():
         draft = lock_draft(campaign.pk)
         endpoint = _endpoint_of(draft, index)
-        _demand_no_other(draft)
+        _require_no_other(draft)
         is_ready = Catalog.objects.filter(campaign=draft, status=Catalog.Status.READY).exists()
         if not (draft.config.generates or (is_ready and draft.states.count() > 1)):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
@@ -119,7 +119,7 @@ def go_on(trial: JudgeTrial) -> None:
         endpoint = _endpoint_of(draft, trial.judge_index)
         if draft.config.judges[trial.judge_index].model_dump(mode="json") != trial.judge:
             raise NotPossible("The question or its model was changed since this trial. Begin another one.")
-        _demand_no_other(draft)
+        _require_no_other(draft)
         if JudgeTrial.objects.filter(pk=trial.pk, until__gt=timezone.now()).exists():
             raise NotPossible("A request of this trial is still on its way. Wait a moment, then press Go on again.")
         _set_aside(trial, draft, endpoint)
@@ -157,7 +157,7 @@ def note_trouble(trial_id: int) -> None:
     _end(trial_id, "It could not be asked; the server's log says why.")
 
 
-def _demand_no_other(draft: Campaign) -> None:
+def _require_no_other(draft: Campaign) -> None:
     if draft.judge_trials.filter(status=JudgeTrial.Status.ASKING).exists():
         raise NotPossible("A trial is under way. Wait for it, or stop it.")
 
@@ -321,7 +321,7 @@ class Reply:
 
 def slots_of(config: sampler.ChainConfig, index: int, replies: int) -> list[str]:
     """Return the names of the slots of a pair: one an order where p is told."""
-    many = 1 if tells_p(model_source(config, index), config.rule) else replies
+    many = 1 if uses_log_probabilities(model_source(config, index), config.rule) else replies
     return [f"{first}/{number}" for first in (0, 1) for number in range(many)]
 
 
@@ -354,8 +354,8 @@ def ask(
             heard["text"] = (heard["text"] or "")[:_LONGEST_TEXT]
             tokens = heard.pop("tokens")
             try:
-                if tells_p(source, rule):
-                    told = model_judges.label_preference(tokens, source.temperature, confined=confines(endpoint))
+                if uses_log_probabilities(source, rule):
+                    told = model_judges.label_preference(tokens, source.temperature, constrained=constrains(endpoint))
                     heard["preference"] = told.first
                 elif isinstance(rule, sampler.PointwiseConfig):
                     heard["rating"] = model_judges.parse_rating(heard["text"], rule.scale)

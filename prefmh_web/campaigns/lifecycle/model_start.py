@@ -4,7 +4,7 @@
     should check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule
     needs check_questions   each question with the largest objects fits into the context of the server that answers it
     check_distributions        votes have the distribution that the server tells, by its last test or by one with the
-    campaign's own pairs demand_room       no cap on what models may take is reached; asked when a campaign is resumed,
+    campaign's own pairs require_room       no cap on what models may take is reached; asked when a campaign is resumed,
     too freeze            the judges as they are from now on; freeze_scorers the scorers
 
 The first four take requests, so they run before the transaction that starts the campaign, and out of the web request.
@@ -33,7 +33,7 @@ from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import ChatRequest, Dialect
 from prefmh_web.endpoints.writer import ServedModel
 from prefmh_web.scorers import Scorer, offered
 from prefmh_web.transport import sockets
@@ -146,7 +146,7 @@ def check_distributions(campaign: Campaign, models: Models, starts: Sequence[sam
         )
 
 
-def demand_room(campaign: Campaign) -> None:
+def require_room(campaign: Campaign) -> None:
     """Demand that each model of a campaign may be asked once more.
 
     Raises:
@@ -260,7 +260,7 @@ def wants_own_pairs(campaign: Campaign, endpoint: Endpoint) -> bool:
     """Say whether the last test of an endpoint found no pair to look at, and a campaign may have some."""
     rows = {seen["field"]: seen["effect"] for seen in endpoint.profile.get("fields", [])}
     told = endpoint.can_log_probabilities is not False and endpoint.thinking_tokens is None
-    return told and rows.get(truth.TRUTH) == truth.Effect.UNTOLD and campaign.config.rule.evidence != "ratings"
+    return told and rows.get(truth.TRUTH) == truth.Effect.UNTESTABLE and campaign.config.rule.evidence != "ratings"
 
 
 def _test_own_pairs(
@@ -289,10 +289,10 @@ def _why_no_distribution(judge: sampler.JudgeConfig, source: sampler.ModelSource
     """Return why votes would have another distribution than they should, or why that is not known; else empty."""
     if source.votes == "log-probabilities":
         return truth.differs(endpoint)
-    is_plain, why = truth.plainness(endpoint)
+    is_untruncated, why = truth.untruncated(endpoint)
     # A single answer of a program need not be independent of others.
     is_enough = source.distribution_unverified or (endpoint.dialect == Dialect.PROGRAM and judge.votes == 1)
-    return "" if is_plain or (is_enough and why == truth.why_untold(endpoint)) else why
+    return "" if is_untruncated or (is_enough and why == truth.why_untestable(endpoint)) else why
 
 
 def _refusals(
@@ -372,7 +372,7 @@ def _read(
     messages = judging.prompt_as_of_now(campaign, index).messages(*shown_objects)
     with usage.counted(campaign.pk, index):
         called = asked(
-            endpoint, [Question(endpoint.model, messages, LABEL_TOKENS, 1.0, 1, thinking=endpoint.thinking_tokens)]
+            endpoint, [ChatRequest(endpoint.model, messages, LABEL_TOKENS, 1.0, 1, thinking=endpoint.thinking_tokens)]
         )
     if called.failure is not None:
         question = f"question {index + 1}, “{campaign.config.judges[index].question}”"

@@ -81,7 +81,7 @@ def start(campaign: Campaign) -> None:
     starts = _drawn_starts(campaign, plan)
     model_start.check_questions(campaign, models, starts)
     model_start.check_distributions(campaign, models, starts)
-    model_start.demand_room(campaign)
+    model_start.require_room(campaign)
     try:
         _begin(campaign, stored, revision, starts, models)
     except IntegrityError as error:
@@ -187,7 +187,7 @@ def resume(campaign: Campaign) -> None:
         NotPossible: the campaign is not paused, or its models have come to a cap.
     """
     if campaign.status == Campaign.Status.PAUSED:
-        model_start.demand_room(campaign)
+        model_start.require_room(campaign)
     with transaction.atomic():
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING, paused_because="")
         events.note(campaign.pk, events.Kind.RESUMED)
@@ -352,7 +352,7 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:
     """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
     revision = _ready_revision(campaign)
     try:
-        sampler.demand_sound(campaign.config)
+        sampler.require_sound(campaign.config)
         if not campaign.config.generates and revision is None:
             raise _not_read(campaign)
         return revision, plan_of(campaign)

@@ -28,7 +28,7 @@ from django.db import Error, InterfaceError, OperationalError, close_old_connect
 
 from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.model_judges.turns import Answered, Taken, Wanted
+from prefmh_web.campaigns.model_judges.turns import ClaimedTurn, TurnKey, TurnResult
 from prefmh_web.campaigns.models import Judge
 from prefmh_web.endpoints import limits, loop
 from prefmh_web.endpoints.limits import request_limits_of
@@ -88,13 +88,13 @@ class Asker:
         self._database = ThreadPoolExecutor(1, thread_name_prefix="turns")
         self._judges: dict[int, _Whose] = {}
         # By endpoint, then by campaign: dictionaries for their order, since no turn waits twice.
-        self._waiting: defaultdict[int, dict[int, dict[Wanted, None]]] = defaultdict(dict)
+        self._waiting: defaultdict[int, dict[int, dict[TurnKey, None]]] = defaultdict(dict)
         self._count = 0
-        self._under_way: dict[Wanted, _UnderWay] = {}
+        self._under_way: dict[TurnKey, _UnderWay] = {}
         # To be taken once more: given while they were under way, so that what for may have come after those had looked;
         # or the database was away.
-        self._again: set[Wanted] = set()
-        self._answered: list[Answered] = []
+        self._again: set[TurnKey] = set()
+        self._answered: list[TurnResult] = []
         self._asking: set[asyncio.Task[None]] = set()
         self._bell = asyncio.Event()
         self._is_over = False
@@ -127,7 +127,7 @@ class Asker:
             found = self._judges[judge_id] = _Whose(judge.campaign_id, judge.endpoint, float(judge.max_votes))
         return found
 
-    def _put(self, wanted: Wanted, whose: _Whose) -> None:
+    def _put(self, wanted: TurnKey, whose: _Whose) -> None:
         if wanted in self._under_way:
             self._again.add(wanted)
             return
@@ -183,7 +183,7 @@ class Asker:
         if self._answered or self._count:
             self._bell.set()
 
-    def _stored_and_claimed(self, answered: Sequence[Answered], wanted: Sequence[Wanted]) -> list[Taken]:
+    def _stored_and_claimed(self, answered: Sequence[TurnResult], wanted: Sequence[TurnKey]) -> list[ClaimedTurn]:
         """Do it together; where that fails by a defect, one by one, so that it costs the turn that has it."""
         try:
             return turns.work(answered, wanted, self.owner)
@@ -198,12 +198,12 @@ class Asker:
         alone = [*(([each], []) for each in answered), *(([], [each]) for each in wanted)]
         return [taken for some, none in alone for taken in self._stored_and_claimed(some, none)]
 
-    def _next(self) -> list[Wanted]:
+    def _next(self) -> list[TurnKey]:
         """Take turns out of the line as there is room for them, each campaign's in turn."""
         promised: defaultdict[int, float] = defaultdict(float)
         for each in self._under_way.values():
             promised[each.whose.endpoint.pk] += each.requests
-        found: list[Wanted] = []
+        found: list[TurnKey] = []
         for endpoint_id, campaigns in list(self._waiting.items()):
             while campaigns and len(found) < _MAX_TOGETHER:
                 campaign, mine = next(iter(campaigns.items()))
@@ -223,7 +223,7 @@ class Asker:
                 del self._waiting[endpoint_id]
         return found
 
-    def _begin(self, taken: Taken) -> None:
+    def _begin(self, taken: ClaimedTurn) -> None:
         under_way, asked = self._under_way[taken.wanted], taken.ask.requests
         under_way.turn, under_way.requests = taken.turn, asked
         under_way.whose.learn(asked)
@@ -233,7 +233,7 @@ class Asker:
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, taken: Taken) -> None:
+    async def _ask(self, taken: ClaimedTurn) -> None:
         try:
             self._answered.append(await answered(taken))
         except Exception:  # a defect costs this turn, which the sweep finds again once its claim has run out
@@ -241,7 +241,7 @@ class Asker:
             self._forget([taken.wanted])
         self._bell.set()
 
-    def _forget(self, some: Iterable[Wanted]) -> None:
+    def _forget(self, some: Iterable[TurnKey]) -> None:
         """Turns are not under way any more: stored, or not claimed."""
         for wanted in list(some):
             whose = self._under_way.pop(wanted).whose
@@ -274,12 +274,12 @@ def _has_room(whose: _Whose, promised: float) -> bool:
     return request_limits.has_minute(round(whose.requests), unsent=round(promised) - request_limits.limit.under_way)
 
 
-async def answered(taken: Taken) -> Answered:
+async def answered(taken: ClaimedTurn) -> TurnResult:
     """Ask for a turn that was taken."""
     admitted = Admitted(taken.known)
     with limits.tallied() as tally:
         answers = await taken.ask.answers(admitted=admitted)
-    return Answered(taken, answers, admitted, tally)
+    return TurnResult(taken, answers, admitted, tally)
 
 
 _asker: Asker | None = None

@@ -46,15 +46,15 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import sql, transitions
-from prefmh_web.campaigns.engine.open_comparisons import Seen
+from prefmh_web.campaigns.engine.open_comparisons import ComparisonSnapshot
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
 from prefmh_web.campaigns.objects import shown_object
 from prefmh_web.endpoints import judge_calls, truth
-from prefmh_web.endpoints.judge_calls import Answers, Given
+from prefmh_web.endpoints.judge_calls import Answers, ModelAnswer
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
-from prefmh_web.endpoints.servers import CHAT, Compared, Dialect, Question
+from prefmh_web.endpoints.servers import CHAT, ChatRequest, ComparedPair, Dialect
 from sampler import judges as model_judges
 
 UNVERIFIED = "distribution of the sampler not verified"
@@ -62,7 +62,7 @@ UNTESTED = "log-probabilities not tested against replies"
 
 # An endpoint's fields that decide what its replies are. Its key, prices, limits and waiting times do not.
 _WHERE = ("base_url", "model", "dialect")
-_PROFILE = ("can_vary", "can_confine", "can_log_probabilities", "can_images", "samples_plainly", "context_tokens")
+_PROFILE = ("can_vary", "can_constrain", "can_log_probabilities", "can_images", "samples_untruncated", "context_tokens")
 
 
 def model_source(config: sampler.ChainConfig, index: int) -> sampler.ModelSource:
@@ -80,7 +80,7 @@ def _model(judge: sampler.JudgeConfig) -> sampler.ModelSource:
     return judge.source
 
 
-def tells_p(source: sampler.ModelSource, rule: sampler.RuleConfig) -> bool:
+def uses_log_probabilities(source: sampler.ModelSource, rule: sampler.RuleConfig) -> bool:
     """Say whether votes are drawn from the probability that the server tells for each label."""
     return source.votes == "log-probabilities" and rule.evidence != "ratings"
 
@@ -120,15 +120,15 @@ def question_of(
     messages: Sequence[dict[str, Any]] = (),
     *,
     seed: int = 0,
-    compared: Compared | None = None,
-) -> Question:
+    compared: ComparedPair | None = None,
+) -> ChatRequest:
     """Return one request of a judge.
 
     Args:
         compared: the pair that the messages show, for a program; None where an object is rated.
     """
-    if tells_p(source, rule):
-        return Question(endpoint.model, messages, log_probabilities=True, compared=compared)
+    if uses_log_probabilities(source, rule):
+        return ChatRequest(endpoint.model, messages, log_probabilities=True, compared=compared)
     choices = rule.scale.answers if isinstance(rule, sampler.PointwiseConfig) else model_judges.LABELS
     asked = judge_calls.question_for(endpoint, source.temperature, choices)
     return replace(asked, messages=messages, seed=seed, compared=compared)
@@ -144,7 +144,7 @@ def frozen_as(campaign: Campaign, index: int, endpoint: Endpoint) -> dict[str, A
     source, prompt = model_source(campaign.config, index), prompt_as_of_now(campaign, index)
     profile = {name: getattr(endpoint, name) for name in _PROFILE}
     # By what *Test* saw, whichever version of the program has stored it.
-    profile["samples_plainly"], profile["sampling"] = truth.plainness(endpoint)
+    profile["samples_untruncated"], profile["sampling"] = truth.untruncated(endpoint)
     found = {
         "frozen_at": timezone.now().isoformat(timespec="seconds"),
         "endpoint": endpoint.name,
@@ -159,7 +159,7 @@ def frozen_as(campaign: Campaign, index: int, endpoint: Endpoint) -> dict[str, A
         "prompt": prompt.stored(),
         "prompt_version": source.prompt and source.prompt.version,
     }
-    first_token = Question(endpoint.model, log_probabilities=True)
+    first_token = ChatRequest(endpoint.model, log_probabilities=True)
     server = Dialect(endpoint.dialect).server
     by_p = server.settled(first_token) if source.votes == "log-probabilities" else None
     return {name: value for name, value in found.items() if value is not None} | {"first_token_request": by_p}
@@ -200,7 +200,7 @@ def asked_endpoint(judge: Judge, now: Endpoint) -> Endpoint:
         setattr(endpoint, name, frozen[name])
     for name in _PROFILE:
         setattr(endpoint, name, frozen["profile"].get(name))
-    endpoint.sampling_words = frozen["profile"].get("sampling", "")
+    endpoint.sampling_evidence = frozen["profile"].get("sampling", "")
     endpoint.thinking_tokens = frozen.get("thinking_tokens")
     return endpoint
 
@@ -259,7 +259,7 @@ def _frozen(judge: Judge) -> dict[str, Any]:
 def _doubt(source: sampler.ModelSource, endpoint: Endpoint) -> str:
     """Return what is not known of the distribution of a judge's votes; empty where *Test* has seen it."""
     if source.votes == "sampled":
-        return UNVERIFIED if truth.why_untold(endpoint) else ""
+        return UNVERIFIED if truth.why_untestable(endpoint) else ""
     return "" if truth.was_tested(endpoint) else UNTESTED
 
 
@@ -290,7 +290,7 @@ Rows = Mapping[Identity, ReplyIdentity]
 
 
 @dataclass(frozen=True)
-class Asking:
+class MissingAnswers:
     """Which of a frozen judge's answers on a comparison to ask for.
 
     `slots` are the indices of the answers among the judge's N, and `has_stored` says whether there are answers in
@@ -305,7 +305,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Ask:
+class AnswerRequest:
     """How a model is asked.
 
     Args:
@@ -326,13 +326,13 @@ def max_requests(config: sampler.ChainConfig, index: int, endpoint: Endpoint, an
         endpoint: as it was frozen, once the campaign has started: by that it is asked.
     """
     replies = judge_calls.MAX_ASKS * answers
-    if not tells_p(model_source(config, index), config.rule):
+    if not uses_log_probabilities(model_source(config, index), config.rule):
         return replies
     # For each order of the pair; and where p is not told, votes may be sampled.
-    return len(judge_calls.FIRST_TOKEN_SEEDS) * min(answers, 2) + (replies if endpoint.samples_plainly else 0)
+    return len(judge_calls.FIRST_TOKEN_SEEDS) * min(answers, 2) + (replies if endpoint.samples_untruncated else 0)
 
 
-def wanted(comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
+def wanted(comparison: Comparison, judge: Judge, seen: ComparisonSnapshot) -> MissingAnswers | None:
     """Return what a judge still has to answer on a locked comparison, without slots if that is nothing; None where
     another turn brings it.
     """
@@ -343,10 +343,10 @@ def wanted(comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
     # As many as the comparison can use from this judge.
     opened = seen.opened.get(comparison.pk)
     room = opened.room(judge.pk, most=len(left)) if opened else 0
-    return Asking(comparison, judge, left[:room], has_stored=bool(stored))
+    return MissingAnswers(comparison, judge, left[:room], has_stored=bool(stored))
 
 
-def asks(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
+def asks(asking: MissingAnswers, endpoint: Endpoint, rows: Mapping[int, State]) -> AnswerRequest:
     """Return what asks the endpoint: all that the database has to say is read before. Nothing is stored yet.
 
     Args:
@@ -357,7 +357,14 @@ def asks(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
     return _asks_for_ratings(asking, asking.state, endpoint)
 
 
-def store(asking: Asking, ask: Ask, comparison: Comparison, answers: Answers, identities: Rows, seen: Seen) -> None:
+def store(
+    asking: MissingAnswers,
+    ask: AnswerRequest,
+    comparison: Comparison,
+    answers: Answers,
+    identities: Rows,
+    seen: ComparisonSnapshot,
+) -> None:
     """Store answers, on the locked comparison; those whose identity does not count are dropped."""
     # Where p was known before, the identity is that of the reply that told it.
     rows = [
@@ -376,7 +383,7 @@ def store(asking: Asking, ask: Ask, comparison: Comparison, answers: Answers, id
             dispatch.judge(other)
 
 
-def _row(asking: Asking, given: Given, identity: ReplyIdentity | None) -> Any:
+def _row(asking: MissingAnswers, given: ModelAnswer, identity: ReplyIdentity | None) -> Any:
     """Return a vote or a rating as it is to be stored."""
     judge, slot, first = asking.judge, asking.slots[given.index], Side.FIRST
     if asking.state is not None:
@@ -396,7 +403,7 @@ def _row(asking: Asking, given: Given, identity: ReplyIdentity | None) -> Any:
     )
 
 
-def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
+def _asks_for_votes(asking: MissingAnswers, endpoint: Endpoint, rows: Mapping[int, State]) -> AnswerRequest:
     """Return what asks for a vote in each slot, each in the order of presentation that was drawn for it."""
     started, index = started_campaign(asking.comparison.chain.campaign), asking.judge.index
     config, source = started.config, model_source(started.config, index)
@@ -412,16 +419,16 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State
         # For the seeds of requests, which only keep replies apart: nobody can ask a server for the same reply again.
         np.random.default_rng(),
     )
-    if not tells_p(source, config.rule):
-        return Ask(voting, len(order))
+    if not uses_log_probabilities(source, config.rule):
+        return AnswerRequest(voting, len(order))
     numbers = sampler.draws_of(*step)
     told, sampled = _told_before(asking)
     known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
     voting = partial(voting, [numbers[slot] for slot in asking.slots], known=known, sampled=sampled)
-    return Ask(voting, len(set(order) - set(known)), {first: vote.identity for first, vote in told.items()})
+    return AnswerRequest(voting, len(set(order) - set(known)), {first: vote.identity for first, vote in told.items()})
 
 
-def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
+def _told_before(asking: MissingAnswers) -> tuple[dict[bool, Vote], set[bool]]:
     """Return, by whether the proposal stood first: a vote that tells p, and which orders have been sampled."""
     if not asking.has_stored:
         return {}, set()
@@ -431,7 +438,7 @@ def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
 
 
 def _pair(
-    asking: Asking, endpoint: Endpoint, source: sampler.ModelSource, rows: Mapping[int, State]
+    asking: MissingAnswers, endpoint: Endpoint, source: sampler.ModelSource, rows: Mapping[int, State]
 ) -> judge_calls.Pair:
     """Return the question that a judge is asked."""
     comparison, prompt = asking.comparison, frozen_prompt(asking.judge)
@@ -445,7 +452,7 @@ def _pair(
     )
 
 
-def _wanted_ratings(comparison: Comparison, judge: Judge) -> Asking | None:
+def _wanted_ratings(comparison: Comparison, judge: Judge) -> MissingAnswers | None:
     """Return the object to rate next and its empty slots; None while another chain's turn asks for its ratings.
 
     Where nothing is missing, another chain at the same objects may have brought the last rating.
@@ -458,9 +465,9 @@ def _wanted_ratings(comparison: Comparison, judge: Judge) -> Asking | None:
             return None
         # Looked at again: a turn that was over before we looked for it has brought its ratings meanwhile.
         if left := _slots_left(state, judge):
-            return Asking(comparison, judge, left, state)
+            return MissingAnswers(comparison, judge, left, state)
     transitions.store_ratings(comparison, ())
-    return Asking(comparison, judge, ())
+    return MissingAnswers(comparison, judge, ())
 
 
 def _slots_left(state: State, judge: Judge) -> list[int]:
@@ -475,14 +482,14 @@ def _is_being_rated(state: State, judge: Judge) -> bool:
     return Turn.objects.filter(judge=judge, state=state, asked__gt=0, until__gt=timezone.now()).exists()
 
 
-def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
+def _asks_for_ratings(asking: MissingAnswers, state: State, endpoint: Endpoint) -> AnswerRequest:
     """Return what asks for ratings of an object; fewer may come, and the others are asked for another time."""
     judge, config = asking.judge, started_campaign(asking.comparison.chain.campaign).config
     source, prompt = model_source(config, judge.index), frozen_prompt(judge)
     if not isinstance(config.rule, sampler.PointwiseConfig):
         raise TypeError(f"rule {config.rule.kind} takes no ratings")
     shown = shown_object(state, endpoint, prompt, source.vision)
-    rated = judge_calls.Rated(prompt, shown, config.rule.scale, source.temperature)
+    rated = judge_calls.RatingRequest(prompt, shown, config.rule.scale, source.temperature)
 
     count = len(asking.slots)
-    return Ask(partial(judge_calls.ratings, endpoint, rated, count, np.random.default_rng()), count)
+    return AnswerRequest(partial(judge_calls.ratings, endpoint, rated, count, np.random.default_rng()), count)

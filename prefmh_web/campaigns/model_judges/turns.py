@@ -31,7 +31,7 @@ from prefmh_web.campaigns.engine import locks, open_comparisons, sql, usage
 from prefmh_web.campaigns.engine.locks import claim_end
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import judges
-from prefmh_web.campaigns.model_judges.judges import Ask, Asking, Rows
+from prefmh_web.campaigns.model_judges.judges import AnswerRequest, MissingAnswers, Rows
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, State, Turn
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.judge_calls import Answers
@@ -43,12 +43,12 @@ from prefmh_web.transport import sockets
 # How many recent replies with log-probabilities are examined, and how large a share of them may be no distribution.
 _LOOKED_AT, _MAX_UNSOUND = 200, 0.01
 
-Wanted = tuple[int, int]
+TurnKey = tuple[int, int]
 """A comparison and a judge."""
 
 
 @dataclass
-class Taken:
+class ClaimedTurn:
     """A turn that is ours: what is asked, and the claim that keeps it so.
 
     Args:
@@ -59,15 +59,15 @@ class Taken:
         ask: what asks for it.
     """
 
-    asking: Asking
+    asking: MissingAnswers
     endpoint: Endpoint
-    reserved: usage.Reserved
+    reserved: usage.Reservation
     known: Rows
     turn: int = field(init=False)
-    ask: Ask = field(init=False)
+    ask: AnswerRequest = field(init=False)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> TurnKey:
         """Which comparison and judge."""
         return self.asking.comparison.pk, self.asking.judge.pk
 
@@ -78,16 +78,16 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Answered:
+class TurnResult:
     """What came of a turn, and what it took."""
 
-    taken: Taken
+    taken: ClaimedTurn
     answers: Answers
     admitted: Admitted
     tally: Tally
 
 
-def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.UUID) -> list[Taken]:
+def work(answered: Sequence[TurnResult], wanted: Collection[TurnKey], owner: uuid.UUID) -> list[ClaimedTurn]:
     """Store what came of some turns, and claim others: both in one transaction.
 
     A turn that somebody else takes, or that has nothing to ask now, is left out. Run twice, nothing is stored twice.
@@ -122,7 +122,7 @@ def reserved() -> list[tuple[Endpoint, int]]:
     return [(endpoint, endpoint.held) for endpoint in found]
 
 
-def waiting() -> Iterator[Wanted]:
+def waiting() -> Iterator[TurnKey]:
     """Yield the comparison and the judge of every turn that is to be taken and that nobody is taking."""
     models = Judge.objects.filter(endpoint__isnull=False, stopped_because="", campaign__status=Campaign.Status.RUNNING)
     for judge in models:
@@ -165,14 +165,14 @@ def try_again(campaign: Campaign, *, accepting: bool = False) -> int:
 class _Batch:
     """One transaction: its comparisons are locked in the order of their keys, and read together."""
 
-    def __init__(self, answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.UUID) -> None:
+    def __init__(self, answered: Sequence[TurnResult], wanted: Collection[TurnKey], owner: uuid.UUID) -> None:
         self._answered, self._owner = answered, owner
         self._wanted, keys = sorted(wanted), {each.taken.wanted[0] for each in answered} | {key for key, _ in wanted}
         self._comparisons = locks.locked_all(keys)
         self._seen = open_comparisons.seen(list(self._comparisons.values()))
         self._judges: dict[int, tuple[Judge, Endpoint, bool, Rows] | None] = {}
 
-    def done(self) -> list[Taken]:
+    def done(self) -> list[ClaimedTurn]:
         """Do it, and return what was claimed."""
         over = [
             each.taken.turn
@@ -189,7 +189,7 @@ class _Batch:
             usage.record(campaign_id, index, tally)
         return self._claimed()
 
-    def _store(self, each: Answered) -> bool:
+    def _store(self, each: TurnResult) -> bool:
         """Store what came of a turn; True if it is over, and not to be taken up again later."""
         asking, answers = each.taken.asking, each.answers
         judge, comparison = asking.judge, self._comparisons[asking.comparison.pk]
@@ -215,11 +215,11 @@ class _Batch:
             return False
         return True
 
-    def _claimed(self) -> list[Taken]:
+    def _claimed(self) -> list[ClaimedTurn]:
         rows = sql.TURNS.rows([key for key, _ in self._wanted]) if self._wanted else []
         turns = map(sql.OF_TURN.read, rows)
         before = {(turn.comparison_id, turn.judge_id): turn for turn in turns}
-        claims, keys = list[Taken](), dict[Wanted, int]()
+        claims, keys = list[ClaimedTurn](), dict[TurnKey, int]()
         for wanted in self._wanted:
             claim = self._claim(wanted, before.get(wanted))
             if claim is None:
@@ -234,7 +234,7 @@ class _Batch:
         sockets.notify(*{sockets.watchers(claim.campaign.pk) for claim in claims})
         return claims
 
-    def _claim(self, wanted: Wanted, before: Turn | None) -> Taken | None:
+    def _claim(self, wanted: TurnKey, before: Turn | None) -> ClaimedTurn | None:
         """Return what to ask, if there is something to ask now.
 
         Args:
@@ -270,7 +270,7 @@ class _Batch:
             return None
         if (opened := self._seen.opened.get(comparison.pk)) is not None:
             opened.note("turn", judge.pk, None, reserved.count)
-        return Taken(replace(asking, slots=asking.slots[: reserved.count]), endpoint, reserved, known)
+        return ClaimedTurn(replace(asking, slots=asking.slots[: reserved.count]), endpoint, reserved, known)
 
     def _judge(self, campaign: Campaign, judge_id: int) -> tuple[Judge, Endpoint, bool, Rows] | None:
         """Return a judge that may be asked, its endpoint as its row is now, whether its campaign has a cap, and whose
@@ -289,7 +289,7 @@ class _Batch:
         return self._judges[judge_id]
 
 
-def _row(claim: Taken, owner: uuid.UUID) -> tuple[object, ...]:
+def _row(claim: ClaimedTurn, owner: uuid.UUID) -> tuple[object, ...]:
     """Return what stands in the row of a turn that is claimed, as `sql.take` wants it."""
     reserved, state = claim.reserved, claim.asking.state
     claimed = reserved.count, None if state is None else state.pk, claim_end(), ""

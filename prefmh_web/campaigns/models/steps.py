@@ -374,7 +374,7 @@ class ChainOnDemand(models.Model):
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="chain_demands")
     voter = models.ForeignKey(Voter, models.PROTECT, related_name="+")
-    # For somebody who had no need of it yet: see `on_demand.look_ahead`.
+    # For somebody who had no need of it yet: see `on_demand.open_spare`.
     is_ahead = models.BooleanField(default=False)
     # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
     index = models.PositiveIntegerField(null=True)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.model_judges.judges import model_source, tells_p
+from prefmh_web.campaigns.model_judges.judges import model_source, uses_log_probabilities
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Judge, Rating, Score, Turn, Vote
 from prefmh_web.campaigns.monitoring.judging import Share, Wait, unanswered_in, waits_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
@@ -192,7 +192,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
     alone = judged.exclude(votes__voter__isnull=False).distinct().count() if len(models) < len(judges) else 0
     config = campaign.config
-    by_p = [judge for judge in models if tells_p(model_source(config, judge.index), config.rule)]
+    by_p = [judge for judge in models if uses_log_probabilities(model_source(config, judge.index), config.rule)]
     stopped = (judge for judge in models if judge.stopped_because)
     return {
         "judges": models,
@@ -281,7 +281,7 @@ def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] 
         "was_ended": "ended_at" in found,
         "is_the_middle": found.get("because") == sampler.MIDDLE,
         "tried": trials,
-        "furthest": max((trial["jump_per_vote"] for trial in trials), default=0),
+        "furthest": max((trial["esjd_per_vote"] for trial in trials), default=0),
         "rule": found.get("rule", ""),
         "won": won,
         # So few votes for the proposal that careless ones count for much.

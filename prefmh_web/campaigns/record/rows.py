@@ -33,7 +33,7 @@ from prefmh_web.campaigns.objects import scores_of
 from sampler import tables
 
 
-class Moment(Func):
+class Timestamp(Func):
     """What `sampler.moment` writes of a column of moments: in UTC, milliseconds cut off; null without one."""
 
     arity = 1
@@ -125,7 +125,7 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         second_state=SECOND_STATE,
         chosen_state=CHOSEN_STATE,
         elapsed_ms="elapsed_ms",
-        cast_at=Moment("cast_at"),
+        cast_at=Timestamp("cast_at"),
         endpoint=_endpoints(snapshot.campaign),
         slot="slot",
         preference="preference",
@@ -155,7 +155,7 @@ def steps(snapshot: Snapshot) -> Iterator[Row]:
     yield tables.STEPS.header
     columns = (
         "chain__index", "step", "current__index", "proposal__index", "log_r0", "uniform", "verdict",
-        Moment("opened_at"), Moment("decided_at"),
+        Timestamp("opened_at"), Timestamp("decided_at"),
     )  # fmt: skip
     for row in snapshot.comparisons().values_list(*columns).iterator(_ROWS_AT_ONCE):
         chain, step, current, proposal, log_r0, uniform, verdict, opened_at, decided_at = row
@@ -285,7 +285,7 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
         rating="value",
         asks="asks",
         endpoint=_endpoints(snapshot.campaign),
-        rated_at=Moment("rated_at"),
+        rated_at=Timestamp("rated_at"),
         identity=_identities(snapshot.campaign),
     )
     found = Rating.objects.filter(judge__campaign=snapshot.campaign, pk__lte=snapshot.last_rating)
@@ -429,7 +429,7 @@ def _of_links(campaign: Campaign, started_at: datetime) -> Iterator[Happened]:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class StepRange:
     """Some steps of one chain, in a row.
 
     Args:
@@ -467,7 +467,7 @@ class Snapshot:
     """Ratings with a greater id came afterwards."""
     tuning: dict[str, Any] | None
     """What the warm-up has chosen, if it had by then."""
-    stretch: Stretch | None = None
+    stretch: StepRange | None = None
     """The steps that the tables of steps, votes and samples have; None for all."""
 
     @classmethod
@@ -505,7 +505,7 @@ class Snapshot:
             tuning=tuning if is_made else None,
         )
 
-    def of(self, stretch: Stretch) -> Snapshot:
+    def of(self, stretch: StepRange) -> Snapshot:
         """Return the same moment, with some decided steps of one chain."""
         last = min(stretch.last, self.steps.get(stretch.chain, -1))
         return replace(self, open_votes={}, stretch=replace(stretch, last=last))

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from prefmh_web.campaigns import catalogs
-from prefmh_web.campaigns.catalogs import Kept
+from prefmh_web.campaigns.catalogs import RetainedUpload
 from sampler.declared import ui, ui_of
 
 MISSING: Any = object()
@@ -288,7 +288,7 @@ class Several(forms.MultipleChoiceField):
 _PREFIX, _SOURCE = "kept-", "source-"
 
 
-def kept_note(kept: Kept | None, name: str) -> SafeString:
+def kept_note(kept: RetainedUpload | None, name: str) -> SafeString:
     """Return what a form says of a file that is kept for the field of this name, with its ticket."""
     return render_to_string("console/form/kept.html", {"kept": kept, "name": f"{_PREFIX}{name}"})
 
@@ -296,7 +296,7 @@ def kept_note(kept: Kept | None, name: str) -> SafeString:
 class KeptFileInput(forms.FileInput):
     """A file to choose; of one that is kept, its name and its ticket stand below."""
 
-    kept: Kept | None = None
+    kept: RetainedUpload | None = None
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """Return the field."""
@@ -341,7 +341,7 @@ class KeptFiles:
 
     def __init__(self, researcher_id: int, posted: Mapping[str, str], files: MutableMapping[str, Any]):
         self._researcher_id = researcher_id
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, RetainedUpload] = {}
         self.files = files
         for field, ticket in posted.items():
             name = field.removeprefix(_PREFIX)

@@ -30,7 +30,7 @@ from prefmh_web.config import CampaignConfig
 from prefmh_web.config_files import MAX_FILE_BYTES
 from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
-from prefmh_web.console.lists import FILE, MAX_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
+from prefmh_web.console.lists import FILE, MAX_FILES, OBJECTS, PASTE, SEVERAL_LINES, ParsedUpload
 from prefmh_web.console.preview import OF_NOISE, PreviewObject, sample
 from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
@@ -243,7 +243,7 @@ class SetupForm(SchemaForm):
 
     elsewhere = ("study.",)
     kept: KeptFiles
-    taken: Taken | None = None
+    taken: ParsedUpload | None = None
     """The list that was sent with it."""
 
     def __init__(self, campaign: Campaign | None, owner: User, sent: QueryDict | None = None, files: Any = None):

@@ -211,13 +211,13 @@ def _mine(request: SignedInRequest, endpoint_id: int) -> Endpoint:
 
 
 def _card(endpoint: Endpoint) -> dict[str, object]:
-    _, words = truth.plainness(endpoint)
+    _, words = truth.untruncated(endpoint)
     return {
         "endpoint": endpoint,
         "figures": endpoint.totals,
         "test": endpoint.tests.last(),
         "most": probe.most(endpoint),
-        "untold": truth.why_untold(endpoint),
+        "untold": truth.why_untestable(endpoint),
         "distribution": words,
     }
 

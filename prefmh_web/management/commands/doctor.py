@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options):
         # Asked while the rest is loaded: servers that stand still are waited for.
-        probes.look_ahead(workers=True)
+        probes.start_probes(workers=True)
         from prefmh_web.operations import doctor
 
         found = doctor.findings()

@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Check',
+            name='AttentionCheck',
             fields=[
                 ('key', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='participants.participation')),

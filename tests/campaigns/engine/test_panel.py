@@ -76,7 +76,7 @@ def test_a_skipped_pair_comes_back_to_the_same_person_later(panel, monkeypatch):
     # Meanwhile the chain may be served by the others.
     assert leases.take(other).judge.panelist == 2
     leases.skip(leases.live_lease_of(other).key, other)
-    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
+    monkeypatch.setattr(open_comparisons, "SKIP_COOLDOWN", timedelta())
     again = leases.take(person)
     assert (again.comparison_id, again.judge.panelist) == (lease.comparison_id, 1)
     assert again.key != lease.key
@@ -135,7 +135,7 @@ TAMPERED = {
 
 
 def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, idle_tasks, tmp_path, monkeypatch):
-    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
+    monkeypatch.setattr(open_comparisons, "SKIP_COOLDOWN", timedelta())
     judges = panel_judges(2, "Which is darker?", "Which is better?")
     campaign = panel_campaign(researcher, config={"judges": judges, "steps": 6})
     people = [sit_down(campaign, panelist) for panelist in (1, 2)]

@@ -192,7 +192,7 @@ def test_nothing_of_a_deleted_campaign_is_left_and_another_stays_whole(study, re
     before = rows()
     arrive_and_vote(study, "anna")
     arrive_and_vote(study, "ben")
-    assert {"campaigns.Vote", "participants.Check", "participants.Participation"} <= set(rows())
+    assert {"campaigns.Vote", "participants.AttentionCheck", "participants.Participation"} <= set(rows())
     assert list(data_folder.glob("media/pictures/*/*/*.png"))
     status.request_deletion(paused(study), study.name)
     finish_deleting(study)

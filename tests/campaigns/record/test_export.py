@@ -36,7 +36,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import Comparison, Lease, Membership, Score, Side, Vote, Voter
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.rows import Moment, Snapshot
+from prefmh_web.campaigns.record.rows import Snapshot, Timestamp
 from prefmh_web.objects import media
 from sampler import tables
 from tests.support.campaigns import (
@@ -191,8 +191,8 @@ def test_the_database_writes_a_moment_as_the_record_does(campaign, microsecond):
     # Of any zone: the record is in UTC.
     elsewhere = moment.astimezone(timezone(timedelta(hours=5, minutes=30)))
     Comparison.objects.update(opened_at=elsewhere)
-    assert set(Comparison.objects.values_list(Moment("opened_at"), flat=True)) == {sampler.moment(moment)}
-    assert set(Comparison.objects.values_list(Moment("decided_at"), flat=True)) == {None}
+    assert set(Comparison.objects.values_list(Timestamp("opened_at"), flat=True)) == {sampler.moment(moment)}
+    assert set(Comparison.objects.values_list(Timestamp("decided_at"), flat=True)) == {None}
 
 
 @pytest.fixture

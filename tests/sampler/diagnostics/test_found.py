@@ -13,7 +13,7 @@ TRUE = np.array([0.3, 0.1, 0.03, *[0.57 / 9] * 9])
 FOLLOWED = (0, 1, 2)
 
 
-def chains_of(campaign: int, chains: int, steps: int, burn_in: int) -> list[verdicts.Walked]:
+def chains_of(campaign: int, chains: int, steps: int, burn_in: int) -> list[verdicts.ChainPath]:
     """Simulate one campaign: a uniform proposal and one vote a step of a Bradley-Terry judge, Barker's rule."""
     rng = np.random.default_rng([20261128, campaign])
     at = rng.integers(len(TRUE), size=chains)
@@ -23,7 +23,7 @@ def chains_of(campaign: int, chains: int, steps: int, burn_in: int) -> list[verd
         accepted = rng.random(chains) < TRUE[proposal] / (TRUE[at] + TRUE[proposal])
         at = np.where(accepted, proposal, at)
         visited[step] = at
-    return [verdicts.Walked("", burn_in + 1, along) for along in visited[burn_in:].T]
+    return [verdicts.ChainPath("", burn_in + 1, along) for along in visited[burn_in:].T]
 
 
 def coverage(interval_of, chains: int, steps: int) -> np.ndarray:
@@ -31,11 +31,11 @@ def coverage(interval_of, chains: int, steps: int) -> np.ndarray:
     return np.mean([[found[n][0] <= TRUE[n] <= found[n][1] for n in FOLLOWED] for found in every], axis=0)
 
 
-def intervals(chains: list[verdicts.Walked]) -> dict[int, tuple[float, float]]:
+def intervals(chains: list[verdicts.ChainPath]) -> dict[int, tuple[float, float]]:
     return {each.object: (each.low, each.high) for each in verdicts.shares(chains, range(len(TRUE)))}
 
 
-def as_if_steps_were_independent(chains: list[verdicts.Walked]) -> dict[int, tuple[float, float]]:
+def as_if_steps_were_independent(chains: list[verdicts.ChainPath]) -> dict[int, tuple[float, float]]:
     drawn = np.concatenate([each.objects for each in chains])
     found = {}
     for number in FOLLOWED:
@@ -59,7 +59,7 @@ def test_steps_that_are_taken_for_independent_draws_are_found_out():
 
 
 def test_an_object_that_was_never_visited_has_an_upper_bound_alone():
-    chains = [verdicts.Walked("", 1, np.arange(500) % 2) for _ in range(4)]
+    chains = [verdicts.ChainPath("", 1, np.arange(500) % 2) for _ in range(4)]
     found = {each.object: each for each in verdicts.shares(chains, [0, 1, 7])}
     assert (found[7].share, found[7].low, found[7].first_step) == (0, 0, None)
     assert 0 < found[7].high < 0.02
@@ -67,23 +67,23 @@ def test_an_object_that_was_never_visited_has_an_upper_bound_alone():
 
 
 def test_an_object_that_chains_never_left_has_a_lower_bound_alone():
-    (found,) = verdicts.shares([verdicts.Walked("", 5, np.zeros(50, dtype=int)) for _ in range(4)])
+    (found,) = verdicts.shares([verdicts.ChainPath("", 5, np.zeros(50, dtype=int)) for _ in range(4)])
     assert (found.share, found.high, found.first_step, found.last_step) == (1, 1, 5, 54)
     assert 0 < found.low < 1
 
 
 def test_targets_are_told_apart_and_chains_of_unequal_length_count_by_their_steps():
     chains = [
-        verdicts.Walked("a", 1, np.array([0, 0, 0, 1])),
-        verdicts.Walked("a", 1, np.array([1, 1])),
-        verdicts.Walked("b", 1, np.array([2])),
+        verdicts.ChainPath("a", 1, np.array([0, 0, 0, 1])),
+        verdicts.ChainPath("a", 1, np.array([1, 1])),
+        verdicts.ChainPath("b", 1, np.array([2])),
     ]
     found = {(each.target, each.object): each.share for each in verdicts.shares(chains)}
     assert found == {("a", 0): 0.5, ("a", 1): 0.5, ("b", 2): 1.0}
 
 
 def verdict(drawn: np.ndarray, votes: int = 4000):
-    walked = [verdicts.Walked("", 1, along) for along in drawn]
+    walked = [verdicts.ChainPath("", 1, along) for along in drawn]
     weights = np.log(TRUE)
     return verdicts.verdict_on(
         walked, verdicts.indicators(walked) | {"log weight": [weights[along] for along in drawn]}, votes
@@ -126,7 +126,7 @@ def test_few_draws_are_said_to_be_few_and_how_many_votes_are_missing():
 )
 def test_just_beyond_a_limit_the_figures_say_so(seed, because, advice):
     drawn = np.random.default_rng(seed).normal(size=(4, 120))
-    found = verdicts.verdict_on([verdicts.Walked("", 1, np.arange(120))] * 4, {"words": list(drawn)}, 10)
+    found = verdicts.verdict_on([verdicts.ChainPath("", 1, np.arange(120))] * 4, {"words": list(drawn)}, 10)
     assert because in found.because
     assert found.advice.startswith(advice)
 
@@ -140,6 +140,6 @@ def test_just_beyond_a_limit_the_figures_say_so(seed, because, advice):
     ],
 )
 def test_what_cannot_be_judged_says_why(drawn, why):
-    walked = [verdicts.Walked("", 1, along) for along in drawn]
+    walked = [verdicts.ChainPath("", 1, along) for along in drawn]
     found = verdicts.verdict_on(walked, verdicts.indicators(walked) if len(walked) else {}, 10)
     assert (found.is_that, found.because) == (verdicts.NOT_JUDGED, why)

@@ -175,23 +175,23 @@ def test_p_is_the_distribution_of_a_sampled_label_given_that_it_is_one(
     logits = {"A": a, "B": b, "Well": other}
     weights = {token: math.exp(logit / temperature) for token, logit in logits.items()}
     sampled = {token: weight / sum(weights.values()) for token, weight in weights.items()}
-    found = label_preference(logs_of(logits), temperature, confined=True, max_shortfall=1)
+    found = label_preference(logs_of(logits), temperature, constrained=True, max_shortfall=1)
     assert found.first == pytest.approx(sampled["A"] / (sampled["A"] + sampled["B"]), abs=1e-12)
 
 
 def test_the_shortfall_is_the_mass_of_other_replies() -> None:
     logs = [("A", math.log(0.3)), ("B", math.log(0.2)), ("Well", math.log(0.1))]
-    assert label_preference(logs, 1.0, confined=True).shortfall == pytest.approx(0.5)
+    assert label_preference(logs, 1.0, constrained=True).shortfall == pytest.approx(0.5)
     with pytest.raises(NoPreferenceError, match=r"something else than A or B with probability 0.50, above 0.4"):
-        label_preference(logs, 1.0, confined=True, max_shortfall=0.4)
+        label_preference(logs, 1.0, constrained=True, max_shortfall=0.4)
 
 
 def test_forgiven_spellings_count_only_where_a_sampled_reply_could_hold_them() -> None:
     logs = [(token, math.log(mass)) for token, mass in ((" A", 0.25), ("A", 0.25), ("b", 0.25), ("B", 0.25))]
-    assert label_preference(logs[:2] + logs[3:], 1.0, confined=False).first == pytest.approx(2 / 3)
-    assert label_preference(logs[:2] + logs[3:], 1.0, confined=True).first == pytest.approx(1 / 2)
+    assert label_preference(logs[:2] + logs[3:], 1.0, constrained=False).first == pytest.approx(2 / 3)
+    assert label_preference(logs[:2] + logs[3:], 1.0, constrained=True).first == pytest.approx(1 / 2)
     # At temperature 1/2 each spelling's probability is squared, not their sum's.
-    assert label_preference([*logs[:2], ("B", math.log(0.5))], 0.5, confined=False).first == pytest.approx(1 / 3)
+    assert label_preference([*logs[:2], ("B", math.log(0.5))], 0.5, constrained=False).first == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -205,19 +205,19 @@ def test_forgiven_spellings_count_only_where_a_sampled_reply_could_hold_them() -
 )
 def test_p_is_not_known_without_both_labels(logs) -> None:
     with pytest.raises(NoPreferenceError):
-        label_preference(logs, 1.0, confined=True)
+        label_preference(logs, 1.0, constrained=True)
 
 
 @pytest.mark.parametrize("value", [math.nan, 0.5, math.inf, None, "-1", True, 10**400])
 def test_what_is_no_log_probability_is_refused(value: float) -> None:
     with pytest.raises(NoDistributionError, match="is no log-probability"):
-        label_preference([("A", value), ("B", -1.0)], 1.0, confined=True)
+        label_preference([("A", value), ("B", -1.0)], 1.0, constrained=True)
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, 0.009, math.nan, math.inf])
 def test_a_judge_at_temperature_zero_is_refused(temperature: float) -> None:
     with pytest.raises(ValueError, match="copies of each other"):
-        label_preference([("A", -1.0), ("B", -1.0)], temperature, confined=True)
+        label_preference([("A", -1.0), ("B", -1.0)], temperature, constrained=True)
 
 
 A, B = math.log(0.606), math.log(0.394)
@@ -230,12 +230,12 @@ def test_a_token_that_is_listed_twice_counts_once(twice: str, off: float) -> Non
     for share in (1.0, 0.5):
         told = {"A": A + math.log(share), "B": B + math.log(share)}
         logs = [*told.items(), (twice, told[twice] + off)]
-        assert label_preference(logs, 1.0, confined=True).first == pytest.approx(0.606, abs=3e-4)
+        assert label_preference(logs, 1.0, constrained=True).first == pytest.approx(0.606, abs=3e-4)
         assert [token for token, _ in distribution(logs, (twice, told[twice]))] == ["A", "B"]
 
 
 @pytest.mark.parametrize(
-    ("logs", "chosen", "confined_to", "words"),
+    ("logs", "chosen", "constrained_to", "words"),
     [
         # vLLM #17876
         ([("A", 0.0), ("B", 0.0)], None, (), "sum to 2"),
@@ -247,9 +247,9 @@ def test_a_token_that_is_listed_twice_counts_once(twice: str, off: float) -> Non
         ([("A", math.log(0.5)), ("B", math.log(0.47))], None, ("A", "B"), "hold 0.97"),
     ],
 )
-def test_what_is_no_distribution_is_refused(logs, chosen, confined_to, words: str) -> None:
+def test_what_is_no_distribution_is_refused(logs, chosen, constrained_to, words: str) -> None:
     with pytest.raises(NoDistributionError, match=words):
-        distribution(logs, chosen, confined_to)
+        distribution(logs, chosen, constrained_to)
 
 
 def test_what_a_server_may_tell_is_a_distribution() -> None:
@@ -264,9 +264,9 @@ def test_what_a_server_may_tell_is_a_distribution() -> None:
 
 def test_a_small_temperature_overflows_nowhere() -> None:
     logs = [("A", -0.001), ("B", -12.0)]
-    assert label_preference(logs, 0.01, confined=True).first == 1.0
+    assert label_preference(logs, 0.01, constrained=True).first == 1.0
     swapped = [("A", -12.0), ("B", -0.001)]
-    assert 0 <= label_preference(swapped, 0.01, confined=True).first < 1e-300
+    assert 0 <= label_preference(swapped, 0.01, constrained=True).first < 1e-300
 
 
 def test_a_vote_follows_p() -> None:

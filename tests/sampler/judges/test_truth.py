@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sampler.judges import REPLIES, Asked, agreement, fit_of, label_preference, min_rate, rare_label_of
+from sampler.judges import REPLIES, AskedPresentation, agreement, fit_of, label_preference, min_rate, rare_label_of
 
 # Of the likelier label, in as many presentations each.
 ALIKE, SPREAD = (0.83,), (0.83, 0.76, 0.7, 0.65)
@@ -17,7 +17,7 @@ ALIKE, SPREAD = (0.83,), (0.83, 0.76, 0.7, 0.65)
 
 @cache
 def judged(reported, firsts, each):
-    return agreement([Asked(p, each, k) for p, k in zip(reported, firsts, strict=True)])
+    return agreement([AskedPresentation(p, each, k) for p, k in zip(reported, firsts, strict=True)])
 
 
 def shares(reported, true, runs):
@@ -78,25 +78,25 @@ class TestTruth:
         assert (early >= least_early, late >= least) == (True, True), (early, late)
 
     def test_a_truncation_shows_after_a_stated_number_of_replies(self):
-        assert not agreement([Asked(0.83, 56, 56)]).is_none
-        assert agreement([Asked(0.83, 30, 30), Asked(0.17, 27, 0)]).is_none
-        assert agreement([Asked(0.8, 100, 80)]).power == pytest.approx(1)
+        assert not agreement([AskedPresentation(0.83, 56, 56)]).is_none
+        assert agreement([AskedPresentation(0.83, 30, 30), AskedPresentation(0.17, 27, 0)]).is_none
+        assert agreement([AskedPresentation(0.8, 100, 80)]).power == pytest.approx(1)
 
     def test_the_temperature_is_near_1_and_brings_both_orders_into_the_range(self):
         listed = [[("A", math.log(p)), ("B", math.log(1 - p))] for p in (0.9, 0.2)]
-        fit = fit_of(listed, confined=True, hottest=2.0)
-        assert fit.firsts == tuple(label_preference(each, fit.temperature, confined=True).first for each in listed)
+        fit = fit_of(listed, constrained=True, hottest=2.0)
+        assert fit.firsts == tuple(label_preference(each, fit.temperature, constrained=True).first for each in listed)
         assert 1 < fit.temperature < 1.5
         assert fit.firsts[0] == pytest.approx(0.84, abs=0.01)
         # Neither a sure model nor one that cannot decide tells anything, nor one that says no label.
         for sure in ([("A", math.log(0.99)), ("B", math.log(0.01))], [("A", -0.69), ("B", -0.7)], [("A", -0.4)]):
-            assert fit_of([listed[0], sure], confined=True, hottest=2.0) is None
-        assert fit_of(listed, confined=True, hottest=1.0) is None
+            assert fit_of([listed[0], sure], constrained=True, hottest=2.0) is None
+        assert fit_of(listed, constrained=True, hottest=1.0) is None
 
     @pytest.mark.parametrize("p", [0.0, 1.0])
     def test_a_certainty_is_refused(self, p):
         with pytest.raises(ValueError, match="between 0 and 1"):
-            agreement([Asked(p, 1, 1)])
+            agreement([AskedPresentation(p, 1, 1)])
 
 
 @pytest.mark.parametrize("rate", [0.03, RATE, 0.15])
@@ -107,7 +107,7 @@ def test_a_server_that_samples_a_rare_label_plainly_is_seldom_said_to_do_otherwi
 class TestRareLabel:
     def test_the_temperature_makes_a_label_as_rare_as_is_wanted(self):
         listed = [("A", math.log(0.7)), ("B", math.log(0.1)), ("x", math.log(0.2))]
-        rare = rare_label_of(listed, confined=True, coldest=0.1, hottest=2.0)
+        rare = rare_label_of(listed, constrained=True, coldest=0.1, hottest=2.0)
         assert rare.label == "B"
         assert rare.rate == pytest.approx(0.045, abs=1e-6)
         assert 1 / (1 + math.exp(math.log(7) / rare.temperature)) == pytest.approx(rare.rate)
@@ -116,7 +116,7 @@ class TestRareLabel:
         "listed", [[], [("A", -0.1)], [("A", math.log(0.5)), ("B", math.log(0.4999))], [("A", -1e-9), ("B", -30.0)]]
     )
     def test_where_no_label_is_rare_enough_or_too_rare_there_is_none(self, listed):
-        assert rare_label_of(listed, confined=True, coldest=0.1, hottest=2.0) is None
+        assert rare_label_of(listed, constrained=True, coldest=0.1, hottest=2.0) is None
 
 
 class TestWithoutLogProbabilities:

@@ -43,7 +43,7 @@ def test_where_a_single_move_goes_far_a_walk_stops_when_it_has_come_most_of_the_
 
 def test_a_length_that_hardly_ever_wins_is_left_out():
     found = warm_up((0.1, 1.0, 12.0), share_moved=(0.5, 0.4, 0.1))
-    assert found[2].sure_jump_per_vote > found[1].sure_jump_per_vote
+    assert found[2].esjd_per_vote_lower > found[1].esjd_per_vote_lower
     assert chosen_length(found) == 16
 
 
@@ -63,7 +63,7 @@ def test_a_proposal_without_a_property_takes_it_from_the_reach_alone():
     known = trials(GRID, drawn, ones, ones, *states)
     states[1, 5, 0] = np.nan
     lacking = trials(GRID, drawn, ones, ones, *states)
-    assert [trial.jump_per_vote for trial in lacking] == [trial.jump_per_vote for trial in known]
+    assert [trial.esjd_per_vote for trial in lacking] == [trial.esjd_per_vote for trial in known]
     assert all(trial.reach is not None for trial in lacking)
     states[1, 5, 1] = np.nan
     assert {trial.reach for trial in trials(GRID, drawn, ones, ones, *states)} == {None}
@@ -82,7 +82,7 @@ def test_what_each_length_did_is_counted():
     found = trials(GRID, [0, 0, 1, 2], [1, 2, 0, 4], [1, 0, 0, 1], np.zeros((4, 1)), proposed, after)
     assert [(trial.steps, trial.votes, trial.votes_for) for trial in found] == [(2, 3, 1), (1, 0, 0), (1, 4, 1)]
     assert [trial.share_won for trial in found] == [1 / 3, None, 0.25]
-    assert found[1].jump_per_vote == 0
+    assert found[1].esjd_per_vote == 0
     # Proposals at 1 and 3, at 0, at -1: squared and averaged 5, 0 and 1.
     assert [trial.reach for trial in found] == pytest.approx([1, 0, 0.2])
 

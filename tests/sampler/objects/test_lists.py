@@ -181,7 +181,7 @@ def test_a_sheet_of_a_workbook_is_chosen_by_its_name():
     data = workbook([["text"], ["a"], ["b"]], with_another)
     _, listing = written(data, "a.xlsx", "texts")
     assert (listing.sheet, listing.sheets, listing.rows) == ("Sheet", ("Sheet", "second"), 2)
-    made, listing = written(data, "a.xlsx", "texts", chosen=sampler.Chosen(sheet="second"))
+    made, listing = written(data, "a.xlsx", "texts", chosen=sampler.ReadOptions(sheet="second"))
     assert (listing.sheet, made) == ("second", b"text\nc\nd\ne\n")
 
 
@@ -201,7 +201,7 @@ def test_line_ends_are_line_ends_however_excel_writes_them():
     ],
 )
 def test_what_a_list_is_taken_for_can_be_chosen(data, chosen, contents):
-    made, _ = written(data, "a.csv", "texts", chosen=sampler.Chosen(**chosen))
+    made, _ = written(data, "a.csv", "texts", chosen=sampler.ReadOptions(**chosen))
     assert [row["text"] for row in csv.DictReader(io.StringIO(made.decode()))] == contents
 
 

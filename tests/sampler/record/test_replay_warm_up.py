@@ -72,7 +72,7 @@ def test_a_record_that_walked_otherwise_than_chosen_is_found(tuning):
     assert all(line.startswith("chain") for line in found)
 
 
-@pytest.mark.parametrize("count", ["steps", "votes", "votes_for", "jump_per_vote", "share_won", "reach"])
+@pytest.mark.parametrize("count", ["steps", "votes", "votes_for", "esjd_per_vote", "share_won", "reach"])
 def test_another_count_is_found(record, tuning, count):
     trial = tuning["trials"][1]
     trial[count] += 1
