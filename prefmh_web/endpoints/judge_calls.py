@@ -10,8 +10,9 @@ failed: each vote's presentation was drawn before, and votes under one presentat
 ones may be asked another time. `failure` says what to do about them (`errors.py`): a `TryLater` after `retry_after`
 seconds, a `NeedsAttention` when somebody has seen to it.
 
-An unparsable reply is asked again, with another seed and under the same presentation, up to `MAX_ASKS` times in all.
-That makes a vote one given that the reply is a label; `Given.asks` counts, for the page that shows how often.
+An unparsable reply is asked again, with another seed and under the same presentation, up to `MAX_ATTEMPTS` times in
+all. That makes a vote one given that the reply is a label; `ModelAnswer.attempts` counts, for the page that shows how
+often.
 
 Whoever asks may say whose replies count (`replies.Admitted`). A reply of another model is dropped before it is read,
 so whether it counts cannot depend on its answer, and nothing more is asked.
@@ -33,7 +34,7 @@ from prefmh_web.endpoints.replies import Admitted, Identity
 from prefmh_web.endpoints.servers import ChatRequest, ComparedPair, Dialect
 from sampler import judges
 
-MAX_ASKS = 3
+MAX_ATTEMPTS = 3
 UNREPORTED = (NotReported, NoDistribution)
 """Why p is not known where a vote may be sampled all the same."""
 _LARGEST_SEED = 2**31
@@ -97,7 +98,7 @@ class ModelAnswer:
     Args:
         index: its index among those asked for.
         value: of a vote 1 where it is for the proposal, else 0; of a rating its number.
-        asks: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
+        attempts: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
         proposal_first: a vote's presentation, as it was asked for.
         preference: the probability p of a vote for the proposal that it was drawn from; None if it was sampled.
         identity: what the reply said it is from; None if p was known before.
@@ -107,7 +108,7 @@ class ModelAnswer:
 
     index: int
     value: int
-    asks: int
+    attempts: int
     proposal_first: bool = False
     preference: float | None = None
     identity: Identity | None = field(default=None, compare=False)
@@ -270,11 +271,11 @@ def _answer(
     keeps_reasons: bool = False,
 ) -> Job[ModelAnswer]:
     """Return the job that asks a question until the reply is an answer, with other seeds."""
-    seeds = [int(rng.random() * _LARGEST_SEED) for _ in range(MAX_ASKS)]
+    seeds = [int(rng.random() * _LARGEST_SEED) for _ in range(MAX_ATTEMPTS)]
 
     async def answer(client: Client) -> ModelAnswer:
         began = time.monotonic()
-        for asks, seed in enumerate(seeds, start=1):
+        for attempts, seed in enumerate(seeds, start=1):
             reply = await client.ask(replace(question, seed=seed))
             try:
                 value = int(parse(reply.text))
@@ -283,7 +284,7 @@ def _answer(
                 client.unparsable += 1
                 continue
             reason, seconds = reply.reasoning if keeps_reasons else "", time.monotonic() - began
-            return ModelAnswer(index, value, asks, proposal_first, None, reply.identity, seconds, reason)
+            return ModelAnswer(index, value, attempts, proposal_first, None, reply.identity, seconds, reason)
         raise Unparsable(f"no answer in {len(seeds)} replies; the last one: {why}")
 
     return answer

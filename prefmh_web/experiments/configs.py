@@ -285,4 +285,4 @@ def _judge(part: Part, asked: sampler.EvaluationQuestion) -> dict[str, Any]:
     }
     if part.method.kind == "n-vote":
         source["votes"] = part.options.votes
-    return {"question": asked.question, "votes": part.method.asks, "order": asked.order, "source": source}
+    return {"question": asked.question, "votes": part.method.max_votes, "order": asked.order, "source": source}

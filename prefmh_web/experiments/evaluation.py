@@ -189,10 +189,10 @@ def score_rows(run: Run, states: KeptStates) -> Iterator[dict[str, Any]]:
             cells = {**key._asdict(), "name": name}
             if name == QUALITY:
                 if key in states.qualities:
-                    yield {**cells, "value": states.qualities[key], "source": run.scorers[name].name, "asks": None}
+                    yield {**cells, "value": states.qualities[key], "source": run.scorers[name].name, "attempts": None}
             elif row := found.get(_key(key, name)):
-                asks = row.replies if name in rated else None
-                yield {**cells, "value": row.value, "source": row.source, "asks": asks}
+                attempts = row.replies if name in rated else None
+                yield {**cells, "value": row.value, "source": row.source, "attempts": attempts}
 
 
 def vote_rows(run: Run) -> Iterator[dict[str, Any]]:
@@ -201,7 +201,7 @@ def vote_rows(run: Run) -> Iterator[dict[str, Any]]:
     for slot in sampler.tournament_schedule(run.options):
         if row := found.get(_key_of_vote(slot)):
             key = dict(zip(outputs.VOTE_KEY, (*slot.key, 0), strict=True))
-            yield {**key, "chose_one": row.value == 1, "voter": row.source, "asks": row.replies}
+            yield {**key, "chose_one": row.value == 1, "voter": row.source, "attempts": row.replies}
 
 
 def check_detector(endpoint: Endpoint) -> None:
@@ -282,7 +282,7 @@ def _detection(endpoint: Endpoint, asked: sampler.EvaluationQuestion, shown: Cal
 
 def _first(answers: Coroutine[Any, Any, judge_calls.Answers]) -> Came:
     found = called(answers)
-    return found.failure if found.failure is not None else (float(found.given[0].value), found.given[0].asks)
+    return found.failure if found.failure is not None else (float(found.given[0].value), found.given[0].attempts)
 
 
 def _vote(endpoint: Endpoint, pair: judge_calls.Pair, first: bool) -> Came:
@@ -347,8 +347,8 @@ def _room(run: Run, under_way: int, wanted: int) -> int:
     """Return how many of the wanted answers may be begun: each may take several requests."""
     if run.max_requests is None:
         return wanted
-    left = run.max_requests - taken(run)[0] - under_way * judge_calls.MAX_ASKS
-    return min(wanted, max(0, left // judge_calls.MAX_ASKS))
+    left = run.max_requests - taken(run)[0] - under_way * judge_calls.MAX_ATTEMPTS
+    return min(wanted, max(0, left // judge_calls.MAX_ATTEMPTS))
 
 
 def _ask_scorer(run: Run, states: KeptStates, role: str, scorer: Scorer, batch: Sequence[StateKey]) -> list[str]:

@@ -136,7 +136,7 @@ def answer(key: uuid.UUID, voter: Voter, choice: Side | None, elapsed_ms: int | 
         (checks if choice else checks.exclude(kind=AttentionCheck.Kind.INSTRUCTED)).update(**now)
         if participation.outcome == "" and _has_failed(participation):
             Participation.objects.filter(pk=participation.pk).update(stage=Stage.END)
-            completion.end_of(voter, Outcome.CHECKS_FAILED)
+            completion.end_participation(voter, Outcome.CHECKS_FAILED)
             access.remove(voter)
     locks.refresh(voter)
 

@@ -80,7 +80,7 @@ def outcome_of_leaving(voter: Voter, otherwise: Outcome) -> Outcome:
     return due or otherwise
 
 
-def end_of(voter: Voter, outcome: Outcome) -> End:
+def end_participation(voter: Voter, outcome: Outcome) -> End:
     """Settle how somebody's part ended, unless it is settled, and return what to show them."""
     study = voter.campaign.config.study
     participations = Participation.objects.filter(voter=voter)
@@ -118,7 +118,7 @@ def take_back_refusal(voter: Voter) -> None:
 def withdraw(voter: Voter) -> End:
     """Let somebody leave for good: no pair is shown to them any more, and their votes stay."""
     with transaction.atomic():
-        end = end_of(voter, outcome_of_leaving(voter, Outcome.WITHDRAWN))
+        end = end_participation(voter, outcome_of_leaving(voter, Outcome.WITHDRAWN))
         access.remove(voter)
     return end
 
@@ -145,7 +145,7 @@ def closed_end(voter: Voter) -> End | None:
     participation = Participation.objects.filter(voter=voter).first()
     if participation is None or not (voter.removed_at or _is_closed(participation)):
         return None
-    return end_of(voter, Outcome(participation.outcome or outcome_due(voter) or Outcome.ENDED))
+    return end_participation(voter, Outcome(participation.outcome or outcome_due(voter) or Outcome.ENDED))
 
 
 def settle_overdue() -> None:
@@ -156,7 +156,7 @@ def settle_overdue() -> None:
         for participation in participations.filter(limits.may_be_over(campaign), campaign=campaign):
             participation.voter.campaign = campaign
             if outcome := outcome_due(participation.voter):
-                end_of(participation.voter, outcome)
+                end_participation(participation.voter, outcome)
                 # A page that waits for a pair shows the code.
                 sockets.notify(sockets.voter(participation.voter_id))
 
@@ -258,5 +258,5 @@ def _settle_exclusion(participation: Participation, person: Voter, is_paid: bool
     outcome = outcome_of_leaving(person, Outcome.ENDED)
     if outcome is Outcome.ENDED:
         Participation.objects.filter(pk=participation.pk).update(pay=Pay.FULL if is_paid else Pay.NOTHING)
-    end_of(person, outcome)
+    end_participation(person, outcome)
     return outcome is Outcome.ENDED

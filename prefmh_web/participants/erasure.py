@@ -138,7 +138,7 @@ def _ask(numbers: Collection[int]) -> None:
         person = locks.person(number)
         participation = Participation.objects.filter(voter=number).first()
         if participation is not None and participation.outcome == "":
-            completion.end_of(person, completion.outcome_of_leaving(person, Outcome.WITHDRAWN))
+            completion.end_participation(person, completion.outcome_of_leaving(person, Outcome.WITHDRAWN))
         if person.panelist is None and person.removed_at is None:
             access.remove(person)
 

@@ -117,7 +117,7 @@ def _earns(participation: Participation, study: Study) -> bool:
     )
 
 
-def settle(campaign: Campaign, voter: Voter | None = None, *, by: User | None = None) -> int:
+def mark_paid(campaign: Campaign, voter: Voter | None = None, *, by: User | None = None) -> int:
     """Note that everybody whose part has ended is paid, or one of them; return how many that were."""
     ended = Participation.objects.filter(campaign=campaign, participant__isnull=False, paid_at=None).exclude(outcome="")
     if voter is not None:

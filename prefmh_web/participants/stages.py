@@ -450,7 +450,7 @@ def _set_out(participation: Participation) -> Stage:
             _move(now, study, next_stage(Stage.ARRIVAL, study.protocol))
         elif now.placed_at is None and not limits.take(now, study):
             if now.voter.votes_cast:
-                completion.end_of(now.voter, Outcome.NOTHING_LEFT)
+                completion.end_participation(now.voter, Outcome.NOTHING_LEFT)
                 _put(now, next_stage(Stage.VOTES, study.protocol))
             else:
                 _end(now, Outcome.FULL)
@@ -460,7 +460,7 @@ def _set_out(participation: Participation) -> Stage:
 
 
 def _end(participation: Participation, outcome: Outcome) -> None:
-    completion.end_of(participation.voter, outcome)
+    completion.end_participation(participation.voter, outcome)
     _put(participation, Stage.END)
 
 

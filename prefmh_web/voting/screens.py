@@ -108,7 +108,7 @@ class Screen:
             return _pair(self.check, attention.shown_pair(self.check, campaign), campaign) | told
         asked = limits_of(campaign)
         if self.outcome:
-            end = completion.end_of(self.voter, self.outcome)
+            end = completion.end_participation(self.voter, self.outcome)
             more = asked.recruiter.knows_people and stages.ask_last_questions(self.voter, end.outcome)
             return {"end": end, "votes": self.how_far.votes, "is_asked_more": more}
         config = started_campaign(campaign).config

@@ -75,7 +75,7 @@ class ExperimentMethod:
         kernel: as a config has it.
         learns: whether its chains learn their proposals together, which is no campaign.
         judges: one for each factor of the rule.
-        asks: N, votes a judge and proposal, or ratings a judge and object that are averaged.
+        max_votes: N, votes a judge and proposal, or ratings a judge and object that are averaged.
         published: by column of the table; none where the paper has no such row.
         inexact: why the chain does not sample the distribution that the rule names; empty where it does.
         source: lines of the paper, or "chosen".
@@ -87,7 +87,7 @@ class ExperimentMethod:
     kernel: Mapping[str, Any]
     source: str
     judges: tuple[EvaluationQuestion, ...] = ()
-    asks: int = 0
+    max_votes: int = 0
     learns: bool = False
     published: Mapping[str, Published] = field(default_factory=dict)
     inexact: str = ""
@@ -571,9 +571,9 @@ def planned_scores(options: ExperimentOptions, role: str) -> dict[str, int]:
 
 def _asked_of_each(options: ExperimentOptions, method: ExperimentMethod) -> int:
     if method.kind != "n-vote" or options.votes == SAMPLED:
-        return method.asks
+        return method.max_votes
     # The model's probabilities are asked for once in each order in which a judge is shown the two.
-    return min(method.asks, 1 if method.judges[0].order.startswith("proposal") else _BOTH_ORDERS)
+    return min(method.max_votes, 1 if method.judges[0].order.startswith("proposal") else _BOTH_ORDERS)
 
 
 def _chains(options: ExperimentOptions) -> int:

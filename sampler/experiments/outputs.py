@@ -47,12 +47,12 @@ PAIRS = "evaluation/pairs.csv"
 which the state stood in the chain's record."""
 VOTES = "evaluation/votes.csv"
 """A row for each vote of the tournament; the first four columns are its key, and no two rows share it. `number` counts
-the votes of a slot from 0; `voter` is an endpoint's name; `asks` is how many replies it took until one could be
+the votes of a slot from 0; `voter` is an endpoint's name; `attempts` is how many replies it took until one could be
 read."""
 SCORES = "evaluation/scores.csv"
 """A row for each number that a kept state was given; the first six columns are its key. `name` is what was asked (of
 `Experiment.rated`: the rating as it was given, or 1 and 0 for yes and no) or a scorer's role (of `Experiment.scorers`);
-`source` is the endpoint's or scorer's name; `asks` is empty for a scorer."""
+`source` is the endpoint's or scorer's name; `attempts` is empty for a scorer."""
 CALLS = "calls.csv"
 """What asking models and scorers took: `stage` is "run", "evaluate" or "score"; a tournament's request counts for the
 method that was shown first. `planned` is the sum of `planned_sums`, of stage "score" of `planned_scores`, whose
@@ -64,8 +64,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "pair", "direction", "seed", "prompt", "match", "one", "one_chain", "one_step", "other", "other_chain",
         "other_step",
     ),
-    VOTES: ("pair", "property", "one_first", "number", "chose_one", "voter", "asks"),
-    SCORES: (*StateKey._fields, "name", "value", "source", "asks"),
+    VOTES: ("pair", "property", "one_first", "number", "chose_one", "voter", "attempts"),
+    SCORES: (*StateKey._fields, "name", "value", "source", "attempts"),
     CALLS: (
         "stage", "method", "role", "endpoint", "planned", "requests", "repeated", "unparsable", "tokens", "seconds",
         "cost",

@@ -45,7 +45,7 @@ from pydantic import ConfigDict, Field
 from sampler.chain import Proposal, Purpose, stream
 from sampler.declared import Declared, ui
 from sampler.spaces.molecules.edits import Edits
-from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, heavy_atoms, seam
+from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, heavy_atoms, inverse_cut
 from sampler.spaces.molecules.space import MAX_HEAVY_ATOMS, START, GeneratedMolecules, MoleculeDistribution
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 
@@ -143,7 +143,7 @@ class FragmentMoves:
         product = attach(graph, atom, fragment)
         if product is None or (log_p0 := self._edits.log_p0(product)) == -math.inf:
             return None
-        if (undo := seam(product, atom, graph.size)) is None:
+        if (undo := inverse_cut(product, atom, graph.size)) is None:
             return None
         pieces = Pieces(state, fragment.smiles, atom)
         add, delete = self._log_q(graph, product, undo, pieces)

@@ -173,7 +173,9 @@ def _common_part(small: Chem.Mol, large: Chem.Mol) -> dict[int, int]:
     here = _matches(small, query, most=1)
     if not ways or not here:
         return {}
-    return min((dict(zip(here[0], there, strict=True)) for there in ways), key=lambda common: _seam(large, common))
+    return min(
+        (dict(zip(here[0], there, strict=True)) for there in ways), key=lambda common: _joining_bonds(large, common)
+    )
 
 
 def _matches(molecule: Chem.Mol, query: Chem.Mol, most: int = _WAYS) -> Sequence[Sequence[int]]:
@@ -222,7 +224,7 @@ def _is_searched(molecule: Chem.Mol) -> bool:
     return equal <= _MAX_EQUAL_ENDS
 
 
-def _seam(molecule: Chem.Mol, common: dict[int, int]) -> int:
+def _joining_bonds(molecule: Chem.Mol, common: dict[int, int]) -> int:
     """Return how many bonds join the common part to the rest: one where a single fragment was added."""
     inside = set(common.values())
     return sum((bond.GetBeginAtomIdx() in inside) != (bond.GetEndAtomIdx() in inside) for bond in molecule.GetBonds())

@@ -76,7 +76,7 @@ def _compare_vote(parsed: Parsed, row: Row, objects: tuple[str, str] | None) -> 
         chosen = first if row["chosen_side"] == "first" else second
         expected |= {"first_state": first, "second_state": second, "chosen_state": chosen}
     # Nobody else knows which person or reply it was.
-    nothing = ("voter", "lease") if is_model else ("slot", "preference", "asks", "identity")
+    nothing = ("voter", "lease") if is_model else ("slot", "preference", "attempts", "identity")
     expected |= dict.fromkeys(nothing, "")
     name = vote_name(row)
     for column, value in expected.items():

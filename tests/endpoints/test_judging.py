@@ -67,8 +67,8 @@ def test_replies_that_are_asked_again_leave_the_distribution_alone(scripted: End
     expected = KNOWN.preference(PROPOSAL, CURRENT, temperature, True)
     # Beyond four standard deviations once in 16,000 runs.
     assert abs(z_score(sum(v.value for v in votes.given), len(votes.given), expected)) < 4
-    again = sum(v.asks - 1 for v in votes.given)
-    assert scripted.totals.unreadable == again + judge_calls.MAX_ASKS * (wanted - len(votes.given)) > 0
+    again = sum(v.attempts - 1 for v in votes.given)
+    assert scripted.totals.unreadable == again + judge_calls.MAX_ATTEMPTS * (wanted - len(votes.given)) > 0
 
 
 class TestWhatIsAsked:
@@ -175,22 +175,22 @@ class TestFaults:
 
     @pytest.mark.parametrize("fault", UNPARSABLE)
     def test_what_is_no_label_is_asked_again_a_few_times_and_never_guessed(self, scripted, script, fault) -> None:
-        script.faults.extend([fault] * judge_calls.MAX_ASKS)
+        script.faults.extend([fault] * judge_calls.MAX_ATTEMPTS)
         votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.given == ()
         assert type(votes.failure) is Unparsable
         assert isinstance(votes.failure, NeedsAttention)
-        assert len({body["seed"] for body in script.requests}) == judge_calls.MAX_ASKS
-        assert scripted.totals.unreadable == judge_calls.MAX_ASKS
+        assert len({body["seed"] for body in script.requests}) == judge_calls.MAX_ATTEMPTS
+        assert scripted.totals.unreadable == judge_calls.MAX_ATTEMPTS
         # A vote counts the replies it took.
         script.faults.extend([fault, says(" b. ")])
         votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.failure is None
-        assert (votes.given[0].asks, votes.given[0].value) == (2, False)
+        assert (votes.given[0].attempts, votes.given[0].value) == (2, False)
 
     def test_votes_cast_beside_a_fault_are_kept_with_their_places(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
-        script.faults.extend([says("A"), *[says("neither")] * judge_calls.MAX_ASKS, says("B")])
+        script.faults.extend([says("A"), *[says("neither")] * judge_calls.MAX_ATTEMPTS, says("B")])
         votes = by_sampling(scripted, pair(), [True, True, True], rng())
         assert [(vote.index, vote.value) for vote in votes.given] == [(0, True), (2, False)]
         assert isinstance(votes.failure, Unparsable)
@@ -240,7 +240,7 @@ class TestNoDistribution:
         scripted.samples_untruncated = True
         votes = called(judge_calls.votes(scripted, pair(), [True], rng(), [0.5]))
         assert votes.failure is None
-        assert [(vote.preference, vote.asks) for vote in votes.given] == [(None, 1)]
+        assert [(vote.preference, vote.attempts) for vote in votes.given] == [(None, 1)]
 
 
 class TestRatings:

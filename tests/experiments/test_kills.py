@@ -25,7 +25,7 @@ HELD_S = 0.02
 CLAIMS = {
     "campaigns_turn": "until",
     "campaigns_chain": "claimed_until",
-    "campaigns_chainopening": "claimed_until",
+    "campaigns_chainondemand": "claimed_until",
     "campaigns_campaignscorer": "claimed_until",
     "campaigns_catalog": "claimed_until",
 }

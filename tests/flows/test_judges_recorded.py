@@ -58,7 +58,7 @@ def test_a_pair_whose_label_is_not_listed_is_voted_on_by_sampling(
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     rows = table(path, "votes.csv")
-    ways = Counter((bool(row["preference"]), row["asks"] != "0") for row in rows)
+    ways = Counter((bool(row["preference"]), row["attempts"] != "0") for row in rows)
     # Drawn from p without a reply of their own, or sampled by one and without a preference; both occur.
     assert set(ways) == {(True, False), (False, True)}
     by_order = {}
@@ -347,7 +347,7 @@ def test_what_a_model_thinks_is_cut_escaped_and_never_the_answer(campaign, clien
     assert "Cut after 2,000 characters" in page
     assert {row["cut"] for row in table(export_to(done, tmp_path), "reasons.csv")} == {"1"}
     # Its thoughts name both labels, and each vote is the label of the answer all the same.
-    assert set(Vote.objects.values_list("asks", flat=True)) == {1}
+    assert set(Vote.objects.values_list("attempts", flat=True)) == {1}
 
 
 MOLECULES = "smiles,weight\nCCO,1\nc1ccccc1,1\nCC(=O)O,1\nCCN,1\nCCCC,1\nOCC(O)CO,1\n"

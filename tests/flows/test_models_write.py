@@ -119,7 +119,7 @@ def test_a_baseline_runs_to_its_end_and_its_record_replays(
     assert not Vote.objects.exists()
     path = checked_export(campaign, tmp_path, f"20 verdicts recomputed from {Rating.objects.count()} ratings")
     rows = table(path, "ratings.csv")
-    assert {(row["endpoint"], row["asks"]) for row in rows} == {("A model", "1")}
+    assert {(row["endpoint"], row["attempts"]) for row in rows} == {("A model", "1")}
     client.force_login(researcher)
     page = client.get(campaign.get_absolute_url()).content.decode()
     assert "sample from another distribution" in page
@@ -140,8 +140,8 @@ def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to
     assert swept(campaign).status == Campaign.Status.FINISHED
     path = checked_export(campaign, tmp_path)
     # One of the first turn's replies could not be read.
-    asks = [row["asks"] for row in table(path, "ratings.csv")]
-    assert (asks.count("2"), set(asks)) == (1, {"1", "2"})
+    attempts = [row["attempts"] for row in table(path, "ratings.csv")]
+    assert (attempts.count("2"), set(attempts)) == (1, {"1", "2"})
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def beside(waiting: Comparison) -> Comparison:
 
 
 def ratings_of(state: State, judge: Judge) -> list[Rating]:
-    return [Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.max_votes)]
+    return [Rating(state=state, judge=judge, slot=slot, value=5, attempts=1) for slot in range(judge.max_votes)]
 
 
 def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):

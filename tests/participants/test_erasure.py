@@ -233,8 +233,8 @@ def test_who_withdraws_chooses_what_becomes_of_their_data(researcher, wish, told
     wait_until_idle()
     assert (found_in(bytes_of_all(study, second), anna) == set()) is is_gone
     assert person_removed(second) is bool(wish)
-    payments.settle(study)
-    payments.settle(second)
+    payments.mark_paid(study)
+    payments.mark_paid(second)
     settle_parts()
     assert (found_in(bytes_of_all(study, second), anna) == set()) is bool(wish)
 

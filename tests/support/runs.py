@@ -46,7 +46,7 @@ def write_scores(run: RunFiles, names: Iterable[str], score: Score) -> None:
         for state in run.kept(method, direction)
     ]  # fmt: skip
     rows = (
-        {**state._asdict(), "name": name, "value": value, "source": "planted", "asks": None}
+        {**state._asdict(), "name": name, "value": value, "source": "planted", "attempts": None}
         for name in names
         for state in states
         if (value := score(name, state)) is not None
@@ -61,7 +61,7 @@ def write_votes(run: RunFiles, wins: Callable[[str, str, str, int], float], rng:
         match = slot.match
         chance = wins(slot.about, match.one.method, match.other.method, match.prompt)
         key = dict(zip(outputs.VOTE_KEY, (*slot.key, 0), strict=True))
-        votes.append({**key, "chose_one": bool(rng.random() < chance), "voter": "planted", "asks": 1})
+        votes.append({**key, "chose_one": bool(rng.random() < chance), "voter": "planted", "attempts": 1})
     write_table(run.folder, outputs.VOTES, votes)
 
 

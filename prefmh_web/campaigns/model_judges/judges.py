@@ -153,7 +153,7 @@ def frozen_as(campaign: Campaign, index: int, endpoint: Endpoint) -> dict[str, A
         **_request(campaign.config, index, endpoint),
         "negotiated": endpoint.profile or None,
         "distribution": _doubt(source, endpoint) or None,
-        "max_asks": judge_calls.MAX_ASKS,
+        "max_attempts": judge_calls.MAX_ATTEMPTS,
         "thinking_tokens": endpoint.thinking_tokens,
         "vision": source.vision and source.vision.model_dump(mode="json"),
         "prompt": prompt.stored(),
@@ -325,7 +325,7 @@ def max_requests(config: sampler.ChainConfig, index: int, endpoint: Endpoint, an
     Args:
         endpoint: as it was frozen, once the campaign has started: by that it is asked.
     """
-    replies = judge_calls.MAX_ASKS * answers
+    replies = judge_calls.MAX_ATTEMPTS * answers
     if not uses_log_probabilities(model_source(config, index), config.rule):
         return replies
     # For each order of the pair; and where p is not told, votes may be sampled.
@@ -387,7 +387,7 @@ def _row(asking: MissingAnswers, given: ModelAnswer, identity: ReplyIdentity | N
     """Return a vote or a rating as it is to be stored."""
     judge, slot, first = asking.judge, asking.slots[given.index], Side.FIRST
     if asking.state is not None:
-        stored = {"slot": slot, "value": given.value, "asks": given.asks, "identity": identity}
+        stored = {"slot": slot, "value": given.value, "attempts": given.attempts, "identity": identity}
         return Rating(state=asking.state, judge=judge, **stored)
     return Vote(
         key=uuid.uuid5(_KEYS, f"{asking.comparison.pk}/{judge.pk}/{slot}"),
@@ -397,7 +397,7 @@ def _row(asking: MissingAnswers, given: ModelAnswer, identity: ReplyIdentity | N
         elapsed_ms=None if given.seconds is None else round(1000 * given.seconds),
         slot=slot,
         preference=given.preference,
-        asks=given.asks,
+        attempts=given.attempts,
         identity=identity,
         reason=given.reason[: Vote.LONGEST_REASON + 1],
     )

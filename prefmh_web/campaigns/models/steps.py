@@ -163,10 +163,10 @@ class Vote(models.Model):
     """One answer to one judge's question, of a voter or of a model. `number` is null for one that came too late.
 
     Of a model: `slot` is which of its N votes this is; `preference` the probability of a vote for the proposal that it
-    was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read; `identity`
-    what the reply said it is from; `reason` the beginning of what the model thought, where that is kept. Of a person:
-    how the pair stood, and whether the words around it were translated by the browser; both decide nothing, and go when
-    the person is forgotten.
+    was drawn from, if it was; `attempts` how many replies it took, more than one where some could not be read;
+    `identity` what the reply said it is from; `reason` the beginning of what the model thought, where that is kept. Of
+    a person: how the pair stood, and whether the words around it were translated by the browser; both decide nothing,
+    and go when the person is forgotten.
     """
 
     class Layout(models.TextChoices):
@@ -193,7 +193,7 @@ class Vote(models.Model):
     is_translated = models.BooleanField(null=True)
     slot = models.PositiveIntegerField(null=True)
     preference = models.FloatField(null=True)
-    asks = models.PositiveSmallIntegerField(null=True)
+    attempts = models.PositiveSmallIntegerField(null=True)
     # Without an index: nobody looks for votes by it, and each index costs every vote.
     identity = models.ForeignKey(ReplyIdentity, models.PROTECT, null=True, related_name="+", db_index=False)
     reason = models.TextField(blank=True, default="")
@@ -249,7 +249,7 @@ class Vote(models.Model):
 class Rating(models.Model):
     """One whole number that a model gave an object by one question; whoever needs it again finds it here.
 
-    `slot` is which of the judge's N ratings of the object this is; `asks` how many replies it took, null where the
+    `slot` is which of the judge's N ratings of the object this is; `attempts` how many replies it took, null where the
     turn that brought it had some that could not be read, and nobody can say for which of its ratings.
     """
 
@@ -257,7 +257,7 @@ class Rating(models.Model):
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="ratings")
     slot = models.PositiveIntegerField()
     value = models.PositiveSmallIntegerField()
-    asks = models.PositiveSmallIntegerField(null=True)
+    attempts = models.PositiveSmallIntegerField(null=True)
     identity = models.ForeignKey(ReplyIdentity, models.PROTECT, null=True, related_name="+", db_index=False)
     rated_at = models.DateTimeField(auto_now_add=True)
 

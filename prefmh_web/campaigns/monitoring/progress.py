@@ -184,9 +184,9 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     turns = turns.select_related("comparison__chain", "judge").order_by(F("until").asc(nulls_first=True), "pk")
     waiting = list(turns[:WAITING_SHOWN])
     cast = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
-    again: QuerySet[Any] = cast.filter(asks__gt=1)
+    again: QuerySet[Any] = cast.filter(attempts__gt=1)
     if campaign.config.rule.evidence == "ratings":
-        again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
+        again = Rating.objects.filter(judge__campaign=campaign).filter(Q(attempts__gt=1) | Q(attempts__isnull=True))
     by_people = cast.filter(voter__isnull=False)
     pairs = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)

@@ -300,9 +300,9 @@ def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter_number:
 
 
 @common.campaign_action(Right.OWN, "person")
-def settle_one(request: SignedInRequest, campaign: Campaign, voter_number: int) -> str:
+def mark_one_paid(request: SignedInRequest, campaign: Campaign, voter_number: int) -> str:
     """Note that somebody is paid."""
-    if not payments.settle(campaign, _voter(campaign, voter_number), by=request.user):
+    if not payments.mark_paid(campaign, _voter(campaign, voter_number), by=request.user):
         raise NotPossible("Nothing was noted: their part goes on, or they were noted as paid before.")
     return "Noted as paid."
 

@@ -183,5 +183,5 @@ def forget(request: HttpRequest, campaign: Campaign) -> str:
 @common.campaign_action(Right.OWN, "participants")
 def settle(request: SignedInRequest, campaign: Campaign) -> str:
     """Note that everybody whose part has ended is paid."""
-    count = payments.settle(campaign, by=request.user)
+    count = payments.mark_paid(campaign, by=request.user)
     return f"{count} more {pluralize(count, 'person is,people are')} noted as paid."

@@ -375,7 +375,7 @@ def attach(graph: MoleculeGraph, atom: int, fragment: Fragment) -> MoleculeGraph
     grown = _attached(graph, atom, fragment)
     if grown is None or grown.is_untruncated:
         return grown
-    cut = seam(grown, atom, graph.size)
+    cut = inverse_cut(grown, atom, graph.size)
     if cut is None:
         return None
     pieces = grown.pieces(cut)
@@ -383,7 +383,7 @@ def attach(graph: MoleculeGraph, atom: int, fragment: Fragment) -> MoleculeGraph
     return grown if is_undone else None
 
 
-def seam(grown: MoleculeGraph, atom: int, size: int) -> Cut | None:
+def inverse_cut(grown: MoleculeGraph, atom: int, size: int) -> Cut | None:
     """Return the cut that parts a product of `attach` at `atom` again; None if its bond is none that can be cut.
 
     Args:
@@ -420,7 +420,7 @@ def _is_undone(graph: MoleculeGraph, pieces: Pieces) -> bool:
     except ValueError:
         return False
     again = _attached(kept, pieces.atom, fragment)
-    if again is None or (cut := seam(again, pieces.atom, kept.size)) is None:
+    if again is None or (cut := inverse_cut(again, pieces.atom, kept.size)) is None:
         return False
     parted = again.pieces(cut)
     written = (whole.smiles, kept.smiles, fragment.smiles, again.smiles, parted.kept, parted.fragment)

@@ -71,7 +71,7 @@ def counted(options):
                 happens("writer_requests", method, of_a_text * (direction.inputs + len(chains)))
                 for _chain in chains:
                     for _judge in method.judges:
-                        happens("judge_requests", method, method.asks if method.kind == "pointwise" else 0)
+                        happens("judge_requests", method, method.max_votes if method.kind == "pointwise" else 0)
                     for _step in sampler.kept_steps(options, method) if method.draws_only else range(options.steps):
                         happens("proposals", method)
                         happens("writer_requests", method, of_a_text)
@@ -89,8 +89,8 @@ PARTS = ("proposals", "writer_requests", "judge_requests", "evaluation_requests"
 
 def asked(method, votes):
     if method.kind == "pointwise" or votes == "sampled":
-        return method.asks
-    return min(method.asks, 1 if method.name == "pref-exact" else 2)
+        return method.max_votes
+    return min(method.max_votes, 1 if method.name == "pref-exact" else 2)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ def test_a_change_is_named_with_both_values():
 
 def test_rows_come_back_as_they_were(tmp_path):
     row = {"pair": "s0:p1:base:pref-sep:k0", "property": "gothic", "one_first": True, "number": 0, "chose_one": False}
-    write_table(tmp_path, sampler.outputs.VOTES, [row | {"voter": "=a", "asks": None}])
+    write_table(tmp_path, sampler.outputs.VOTES, [row | {"voter": "=a", "attempts": None}])
     assert "'=a" in (tmp_path / sampler.outputs.VOTES).read_text()
     (read,) = read_table(tmp_path, sampler.outputs.VOTES)
-    assert (read["voter"], read["asks"]) == ("=a", "")
+    assert (read["voter"], read["attempts"]) == ("=a", "")
     assert (read["one_first"], read["chose_one"]) == ("1", "0")
 
 

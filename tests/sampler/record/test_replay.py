@@ -159,10 +159,10 @@ def test_a_config_that_does_not_parse_is_refused(record):
 
 
 EXCUSED = {
-    "votes": "voter elapsed_ms cast_at preference asks lease hidden_ms layout translated",
+    "votes": "voter elapsed_ms cast_at preference attempts lease hidden_ms layout translated",
     "steps": "opened_at decided_at",
     "states": "weight content",
-    "ratings": "asks rated_at",
+    "ratings": "attempts rated_at",
     "scores": "score",
     "events": "at kind by voter data",
     "checks": "voter after_votes chain_index step judge_index elapsed_ms shown_at answered_at",
