@@ -298,12 +298,13 @@ def takes_one_more(campaign: Campaign) -> bool:
     """Return whether a trial, or a vote that came too late, may be added. Within a transaction: until its end, nobody
     else adds one. Only where there is a budget.
     """
-    # Seen without a lock first: where nothing is left, none is held while a pair is looked for.
-    if _left(campaign) <= 0:
+    # Read anew: an open page may have read it before the budget was raised, or the chains became longer. Seen without a
+    # lock first: where nothing is left, none is held while a pair is looked for.
+    found = Campaign.objects.filter(pk=campaign.pk)
+    if _left(found.get()) <= 0:
         return False
     # The last of all locks, see `engine/leases.py`.
-    Campaign.objects.select_for_update(no_key=True).values_list("pk").get(pk=campaign.pk)
-    return _left(campaign) > 0
+    return _left(found.select_for_update(no_key=True).get()) > 0
 
 
 def _left(campaign: Campaign) -> int:

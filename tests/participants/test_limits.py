@@ -19,13 +19,15 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Campaign, Comparison, Lease, NotPossible, Vote, Voter
+from prefmh_web.campaigns.lifecycle import changes
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, NotPossible, Side, Vote, Voter
 from prefmh_web.config import Protocol
 from prefmh_web.participants import completion, erasure, limits, stages
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import AttentionCheck, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import presence
+from prefmh_web.voting.responses import Response
 from tests.participants.test_arrival import TEXT, answer, come
 from tests.participants.test_stages import MOLECULES, OF_MOLECULES, PAIRS, PRACTICE, chosen, come_back, read
 from tests.security.test_limits import all_at_once
@@ -443,6 +445,25 @@ def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher
     assert pair_of(slow, campaign)
     assert Vote.objects.filter(number=None).count() == kept
     assert limits.spent(campaign) == limits.Answers(1 + kept, 0, kept)
+
+
+@pytest.mark.parametrize(("budget", "raised", "kept"), [(31, 32, 0), (30, 33, 1)])
+def test_an_open_page_keeps_to_a_budget_that_was_raised_for_longer_chains(researcher, budget, raised, kept):
+    config = make_config(judges=ONE_JUDGE, chains=1, steps=30)
+    campaign = recruited_campaign(researcher, config=config, budget=budget)
+    slow, other = (arrive(campaign, prolific(person)) for person in ("anna", "ben"))
+    key = pair_of(slow, campaign)
+    # As their socket has read them when it opened.
+    at_the_page = Voter.objects.select_related("campaign").get(pk=Lease.objects.get(pk=key).voter_id)
+    assert at_the_page.campaign.config.steps == 30
+    Lease.objects.filter(pk=key).update(expires_at=timezone.now())
+    leases.expire()
+    pair_of(other, campaign)
+    vote(other, campaign)
+    set_study(campaign, {"budget": raised})
+    changes.extend(campaign, 2)
+    Response(key, Side.FIRST).respond(at_the_page)
+    assert Vote.objects.filter(number=None).count() == kept
 
 
 @pytest.mark.django_db(transaction=True)
