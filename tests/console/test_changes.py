@@ -4,6 +4,7 @@ Two who change one draft at the same moment, in every order: one wins, the other
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -99,6 +100,52 @@ def test_an_earlier_campaign_has_another_name_or_is_deleted_and_this_one_can_sti
     # The control: another one that is not there is refused.
     config["study"]["refused"] = [{"number": earlier.pk, "name": "Never there"}]
     assert owner.put(at, json.dumps(config), **whole).status_code == 422
+
+
+def opened(owner, path: str) -> dict[str, list[str]]:
+    """Return what a browser sends of a page that was opened now, with what the page hides."""
+    made_from = re.search(r'name="made_from" value="(\w+)"', owner.get(path).content.decode())
+    assert made_from
+    return as_shown(owner, path) | {"made_from": [made_from[1]]}
+
+
+@pytest.mark.parametrize(
+    ("page", "first", "second"),
+    [
+        ("edit", {"judges.0.question": "First?"}, {"steps": "77"}),
+        ("participants", {"quota": "7"}, {"return_address": "https://typed.example/"}),
+        ("protocol", {"debriefing": "The first."}, {"instructions": "Typed here."}),
+    ],
+)
+def test_a_save_over_another_tabs_is_told_first_and_keeps_what_was_typed(owner, researcher, page, first, second):
+    draft = make_draft(researcher, config=ONE)
+    set_study(draft, {"recruiter": "open"})
+    path = path_of(page, draft)
+    one, other = (opened(owner, path) | each for each in (first, second))
+    assert "Not saved" not in told(owner, path, one)
+    # The same once more, as two clicks send it.
+    assert "Not saved" not in told(owner, path, one)
+    stored = Campaign.objects.get().typed_config
+    refused = owner.post(path, other)
+    assert "its fields were saved from another tab" in refused.content.decode()
+    assert Campaign.objects.get().typed_config == stored
+    [name, typed] = next(iter(second.items()))
+    assert refused.context["form"].leaves[name].bound.value() == typed
+    # Once they know, they may.
+    again = re.search(r'name="made_from" value="(\w+)"', refused.content.decode())
+    assert "Not saved" not in told(owner, path, other | {"made_from": again[1]})
+    assert as_shown(owner, path)[name] == [typed]
+
+
+def test_what_another_page_of_the_same_draft_saves_is_no_save_over_this_one(owner, researcher):
+    draft = make_draft(researcher, config=ONE)
+    set_study(draft, {"recruiter": "open"})
+    paths = [path_of(each, draft) for each in ("edit", "participants", "protocol")]
+    sent = [opened(owner, each) for each in paths]
+    for path, fields, change in zip(paths, sent, ({"steps": "77"}, {"quota": "7"}, {"debriefing": "So."}), strict=True):
+        assert "Not saved" not in told(owner, path, fields | change)
+    config = Campaign.objects.get().config
+    assert (config.steps, config.study.quota, config.study.protocol.debriefing) == (77, 7, "So.")
 
 
 @pytest.mark.parametrize(

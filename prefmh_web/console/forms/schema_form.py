@@ -11,7 +11,9 @@ keeps its value, too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from annotated_types import MaxLen
@@ -43,6 +45,11 @@ from prefmh_web.console.forms.fields import (
 )
 from sampler import ConfigProblem, problems_in
 from sampler.declared import ui, ui_of
+
+_OVERTAKEN = (
+    "Since you opened this page, its fields were saved from another tab or window. What you typed is still here. Open "
+    "the page in a new tab to see what was saved; or press Save again to replace it."
+)
 
 
 class Part:
@@ -393,6 +400,8 @@ class SchemaForm(forms.Form):
     """What was sent of the whole, right or wrong, once it is looked at."""
     config: CampaignConfig | None = None
     """The whole configuration with what was sent, once it is checked."""
+    is_overtaken = False
+    """True where what was sent would replace what the sender has never seen."""
     is_filling = False
     """True while the fields of one more row are made, of which nobody has sent anything."""
 
@@ -414,6 +423,14 @@ class SchemaForm(forms.Form):
         self.leaves: dict[str, Leaf] = {}
         self.moved: dict[str, str] = {}
         self.root = Group(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was, "")
+        self.version = _version_of(
+            {name: each for name, each in (was or {}).items() if not f"{self.at}{name}.".startswith(self.elsewhere)}
+        )
+
+    @property
+    def made_from(self) -> str:
+        """Of what was stored when the page was opened: the version that it sends back."""
+        return self.version if self.is_overtaken else self.data.get("made_from", self.version)
 
     @property
     def sections(self) -> list[tuple[str, list[Part | Fold]]]:
@@ -440,6 +457,10 @@ class SchemaForm(forms.Form):
             del self.errors[name]
         self.value = self.root.value()
         self.show([*self.problems_in(self.described(self.value))])
+        # The same once more, as two clicks send it, replaces nothing.
+        if self.made_from != self.version and self.config not in (None, self.before):
+            self.is_overtaken = True
+            self.add_error(None, ValidationError(_OVERTAKEN))
         return self.cleaned_data
 
     def described(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -555,6 +576,10 @@ class SchemaForm(forms.Form):
         return general + [
             (part.target, part.title, str(message)) for part in self.parts.values() for message in part.messages
         ]
+
+
+def _version_of(shown: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _is_model(annotation: Any) -> bool:
