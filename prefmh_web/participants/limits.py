@@ -25,15 +25,16 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, DurationField, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, DateTimeField, DurationField, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Least
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.engine.locks import lock_people
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Lease, NotPossible, Vote, Voter
-from prefmh_web.config import Outcome, Pay, Protocol, Study, validation_errors
+from prefmh_web.config import CampaignConfig, Outcome, Pay, Protocol, Study, validation_errors
 from prefmh_web.participants.models import AttentionCheck, Participation
 from sampler.judges import trials_after
 
@@ -51,14 +52,19 @@ def going_on() -> QuerySet[Campaign]:
     return Campaign.objects.filter(Exists(participations))
 
 
-def minutes_of(voters: QuerySet[Voter]) -> Mapping[int, float]:
-    """Return for each voter how many minutes they were active; 0 for all others."""
+def minutes_of(config: CampaignConfig, voters: QuerySet[Voter]) -> Mapping[int, float]:
+    """Return for each voter of a campaign how many minutes they were active; 0 for all others.
+
+    Of what is answered later than there was time for, as by somebody who was away, only that time counts.
+    """
     done = (Lease.Ending.VOTED, Lease.Ending.SKIPPED)
     asked = Lease.objects.filter(voter__in=voters, ending__in=done).order_by()
-    shown = Sum(F("ended_at") - F("issued_at"), output_field=DurationField())
+    shown = Sum(Least("ended_at", "expires_at") - F("issued_at"), output_field=DurationField())
+    time_to_answer = timedelta(seconds=config.answering.seconds)
     repeats = AttentionCheck.objects.filter(kind=AttentionCheck.Kind.REPEAT, answered_at__isnull=False).order_by()
     repeats = repeats.filter(participation__voter__in=voters)
-    repeated = Sum(F("answered_at") - F("shown_at"), output_field=DurationField())
+    until = Least("answered_at", F("shown_at") + time_to_answer, output_field=DateTimeField())
+    repeated = Sum(until - F("shown_at"), output_field=DurationField())
     minutes: defaultdict[int, float] = defaultdict(float)
     for spent_by in (
         asked.values_list("voter").annotate(spent=shown),
@@ -73,7 +79,7 @@ def minutes_done(voter: Voter) -> float | None:
     """Return how many minutes somebody was active; None, without a look, where that is not limited."""
     if limits_of(voter.campaign).active_minutes is None:
         return None
-    return minutes_of(Voter.objects.filter(pk=voter.pk))[voter.pk]
+    return minutes_of(started_campaign(voter.campaign).config, Voter.objects.filter(pk=voter.pk))[voter.pk]
 
 
 def reached(voter: Voter, minutes: float | None) -> Outcome | None:
@@ -136,7 +142,7 @@ def may_be_over(campaign: Campaign) -> Q:
         is_late |= Q(voter__joined_at__lte=now - timedelta(minutes=asked.minutes_per_person))
     if asked.active_minutes is not None:
         participations = Participation.objects.filter(campaign=campaign, outcome="")
-        minutes = minutes_of(Voter.objects.filter(pk__in=participations.values("voter")))
+        minutes = minutes_of(campaign.config, Voter.objects.filter(pk__in=participations.values("voter")))
         is_late |= Q(voter__in=[pk for pk, spent in minutes.items() if spent >= asked.active_minutes])
     if asked.votes_per_person is not None:
         is_over |= Q(voter__votes_cast__gte=asked.votes_per_person)

@@ -36,7 +36,7 @@ COLUMNS = (
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
-    study, minutes = campaign.config.study, limits.minutes_of(campaign.voters.all())
+    study, minutes = campaign.config.study, limits.minutes_of(campaign.config, campaign.voters.all())
     ended = Event.objects.filter(campaign=campaign, kind=Event.Kind.PARTICIPATION_ENDED)
     reasons = {voter: data["text"] for voter, data in ended.values_list("voter", "data")}
     yield COLUMNS

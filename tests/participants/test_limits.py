@@ -313,6 +313,33 @@ def test_waiting_time_away_and_pairs_that_ran_out_are_not_counted(study):
     assert pair_of(browser, study)
 
 
+def test_of_a_pair_that_is_answered_after_a_break_no_more_counts_than_its_time_to_answer(study):
+    browser = arrive(study, prolific("anna"))
+    pair_of(browser, study)
+    # A computer that slept shows the pair still; another person's answer would not come too late for it.
+    slept = timezone.now() - timedelta(hours=1)
+    Lease.objects.update(issued_at=slept, expires_at=slept + timedelta(minutes=2))
+    leases.expire()
+    Response(Lease.objects.get().key, Side.FIRST).respond(Voter.objects.select_related("campaign").get())
+    assert Vote.objects.get().counted
+    [row] = payments_of(browser_of(study.owner), study)
+    assert (row["outcome"], row["active_minutes"]) == ("", "2.0")
+    assert pair_of(browser, study)
+
+
+def test_of_a_repeat_that_is_answered_after_a_break_no_more_counts_either(researcher):
+    config = make_config(judges=ONE_JUDGE, chains=4, steps=30)
+    repeats = {"protocol": {"repeat_share": 0.5}, "max_active_minutes": 3}
+    study = recruited_campaign(researcher, config=config, **repeats)
+    browser = arrive(study, prolific("anna"))
+    check = vote_until_check(browser, study)
+    AttentionCheck.objects.update(shown_at=timezone.now() - timedelta(hours=1))
+    browser.post(f"{invitation_path(study)}vote/", {"choice": "first", "lease": str(check.key)})
+    [row] = payments_of(browser_of(study.owner), study)
+    assert (row["outcome"], row["active_minutes"]) == ("", "2.0")
+    assert pair_of(browser, study)
+
+
 @pytest.mark.parametrize(("votes", "outcome", "paid"), [(1, "completed", "in full"), (0, "time-over", "not")])
 def test_the_sweep_settles_who_has_gone_after_their_last_vote(study, votes, outcome, paid):
     browser = arrive(study, prolific("anna"))
