@@ -191,7 +191,7 @@ _askable = lru_cache(maxsize=10_000)(sampler.askable)
 
 
 def on(comparison_id: int, campaign: Campaign) -> OpenComparison | None:
-    """Return how a comparison stands now; None once it is decided."""
+    """Return how a comparison stands now; None once it is decided, or its chain was ended at it."""
     return next(iter(_read(started_campaign(campaign), sql.ONE_OPEN, comparison_id)), None)
 
 

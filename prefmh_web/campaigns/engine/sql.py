@@ -268,10 +268,11 @@ PERSON = Statement(
 
 
 # How open comparisons stand, each by `open_comparisons`. One is found by its primary key.
+# None at which its chain was ended: whoever waited for the lock meanwhile has the chain as it was before.
 ONE_OPEN = """
     SELECT c.id, c.step, h."index" AS chain_index, c.log_r0, c.uniform
     FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
-    WHERE c.verdict IS NULL AND c.id = %s
+    WHERE c.verdict IS NULL AND (c.suspended_at IS NULL OR h.ended_at IS NULL) AND c.id = %s
 """
 SOME_OPEN = ONE_OPEN.replace("= %s", _AMONG)
 # The index comparison_next holds those that are open and askable in this order, so that what it costs does not grow

@@ -146,7 +146,9 @@ def _suspend(comparison: Comparison, cause: Comparison.Suspended, count: int) ->
 
 
 def _require_suspended(comparison: Comparison) -> None:
-    if comparison.verdict is not None or comparison.suspended_at is None or comparison.chain.ended_at is not None:
+    # Looked up now: whoever waited for the lock has the chain as it was before.
+    has_ended = Chain.objects.filter(pk=comparison.chain_id, ended_at__isnull=False).exists()
+    if comparison.verdict is not None or comparison.suspended_at is None or has_ended:
         raise NotPossible("This step is not suspended any more.")
 
 

@@ -1,9 +1,11 @@
 """Steps that are suspended: after declared skips or reports nobody new is asked, and nothing is decided by that."""
 
 import json
+import threading
+from collections.abc import Callable
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 import sampler
 from prefmh_web.campaigns.engine import leases, suspension
@@ -249,3 +251,45 @@ def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_ta
     assert not differences(record)
     for tamper in TAMPERED:
         assert differences(record, tamper), tamper.__name__
+
+
+def overtaken(campaign, step: Comparison, late: Callable[[], object]) -> list[BaseException]:
+    """End a chain while somebody else already waits to do something at its step; return why that was refused."""
+    refused = []
+
+    def wait_and_see() -> None:
+        try:
+            late()
+        except NotPossible as reason:
+            refused.append(reason)
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=wait_and_see)
+    with transaction.atomic():
+        suspension.end_chain(step.pk, WHY)
+        other.start()
+        # Long enough to come to the lock that this one holds until its end.
+        other.join(0.5)
+        assert other.is_alive()
+    other.join()
+    return refused
+
+
+def test_a_vote_that_waits_while_its_chain_is_ended_does_not_count(researcher, idle_tasks):
+    campaign = campaign_of(researcher, suspend_after_skips=1)
+    # Two votes for the proposal accept it: two people can be asked at once.
+    Comparison.objects.update(uniform=0.5, log_r0=0.0)
+    held = leases.take(newcomer(campaign))
+    step = skip(campaign)
+    overtaken(campaign, step, lambda: answer(held, is_for=True))
+    assert Vote.objects.get().number is None
+
+
+def test_who_waits_to_try_a_step_again_while_its_chain_is_ended_is_told_so(researcher, idle_tasks):
+    campaign = campaign_of(researcher, suspend_after_skips=1)
+    step = skip(campaign)
+    [reason] = overtaken(campaign, step, lambda: suspension.try_again(step.pk))
+    assert "not suspended any more" in str(reason)
+    assert leases.take(newcomer(campaign)) is None
+    assert not Event.objects.filter(kind="step-tried-again").exists()
