@@ -258,7 +258,8 @@ def _require_extensible(campaign: Campaign, chains: list[Chain]) -> None:
         raise NotPossible("The campaign has not started. Change the steps in its setup.")
     if campaign.status == Campaign.Status.DELETING:
         raise Deleted
-    if campaign.status == Campaign.Status.FINISHED and any(c.step < c.length and not c.ended_at for c in chains):
+    # Not by its chains: the pair that was on a screen in that moment may have been the last one.
+    if campaign.events.filter(kind=events.Kind.FINISHED_NOW).exists():
         raise NotPossible("The campaign was ended before its last step, and stays so.")
     if all(chain.ended_at for chain in chains):
         raise NotPossible("All chains were ended, so none can go on.")

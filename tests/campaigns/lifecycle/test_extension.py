@@ -95,6 +95,17 @@ def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
     checked_export(short, tmp_path)
 
 
+def test_a_campaign_that_was_ended_by_hand_stays_so_although_its_last_pair_was_answered_later(researcher, idle_tasks):
+    judges = [{"question": "Which is darker?", "votes": 1}]
+    campaign = make_campaign(researcher, config=make_config(steps=1, chains=1, judges=judges))
+    held = leases.take(Voter.objects.create(campaign=campaign))
+    lifecycle.finish_now(campaign)
+    leases.answer(held.key, held.voter, Side.FIRST, 0)
+    assert campaign.chains.get().step == 1
+    with pytest.raises(NotPossible, match="was ended before its last step, and stays so"):
+        changes.extend(campaign, FURTHER)
+
+
 @pytest.mark.parametrize(
     ("steps", "told"), [(0, "at least 1"), (-2, "at least 1"), (10**6, "cannot get 1000004 steps")]
 )
