@@ -122,11 +122,14 @@ def has_waited_enough(voter: Voter) -> bool:
     return Participation.objects.filter(voter=voter, waits_since__lte=limit).exists()
 
 
-def has_ended(voter: Voter) -> bool:
-    """True if a part has ended where waits can end one: then no further pair is leased."""
-    if limits_of(voter.campaign).wait_minutes is None:
-        return False
-    return Participation.objects.filter(voter=voter).exclude(outcome="").exists()
+def settled(voter: Voter) -> Outcome | None:
+    """Return how a part has ended: no further pair is leased then. None, without a look, where it goes on as long as
+    the campaign does: no wait can end it, and no extension has let a finished campaign go on.
+    """
+    if limits_of(voter.campaign).wait_minutes is None and not voter.campaign.steps_added:
+        return None
+    outcome = Participation.objects.filter(voter=voter).values_list("outcome", flat=True).first()
+    return Outcome(outcome) if outcome else None
 
 
 def may_be_over(campaign: Campaign) -> Q:

@@ -168,17 +168,18 @@ def screen_after(response: Response, voter: Voter) -> Screen:
 def _look(voter: Voter) -> Screen:
     """Return the screen of somebody whom the engine has just read with their campaign."""
     campaign, started = voter.campaign, started_campaign(voter.campaign)
-    asked, lease, check, minutes = started.limits, None, None, None
+    asked, lease, check, minutes, over = started.limits, None, None, None, None
     if asked.ends_parts:
         minutes = limits.minutes_done(voter)
-    if asked.ends_parts and (limits.reached(voter, minutes) or limits.has_ended(voter)):
+        over = limits.reached(voter, minutes)
+    if over := over or limits.settled(voter):
         # The pair on the screen may still be answered.
         lease = leases.live_lease_of(voter) if voter.holds_a_lease else None
     elif voter.holds_a_lease or not asked.has_checks or (check := attention.due(voter)) is None:
         lease = leases.take(voter, asked.votes_per_person)
         if asked.wait_minutes is not None:
             limits.note_wait(voter, is_waiting=not (lease or voter.resting or voter.removed_at))
-    outcome = None if lease or check else completion.outcome_due(voter)
+    outcome = None if lease or check else over or completion.outcome_due(voter)
     config = started.config
     percent = _percent(campaign, None if started.config.opens_on_demand else config.chains * config.steps)
     how_far = Progress(voter.votes_cast, percent, asked.votes_per_person, minutes, asked.active_minutes)

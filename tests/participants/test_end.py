@@ -15,8 +15,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, locks
-from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import Campaign, EndReason, Event, Lease, NotPossible, Vote, Voter, number_of
 from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Participant, Participation
@@ -109,6 +110,25 @@ def test_when_the_campaign_is_finished_the_part_of_everybody_ends(researcher, vo
     assert study.status == Campaign.Status.FINISHED
     assert CODES[outcome] in page_of(browser, study, "vote/")
     assert Participation.objects.get().outcome == outcome
+
+
+@pytest.mark.parametrize("protocol", [{}, {"wait_minutes": 0}])
+def test_whoever_has_finished_sees_the_code_again_and_no_pair_after_an_extension(researcher, protocol):
+    study = recruited_campaign(researcher, config=make_config(**FEW), protocol=protocol)
+    browser = arrive(study, prolific("anna"))
+    while pair_of(browser, study):
+        vote(browser, study)
+    assert CODES["completed"] in page_of(browser, study, "vote/")
+    changes.extend(study, 20)
+    for go_on in (lambda: None, lambda: lifecycle.resume(study)):
+        go_on()
+        wait_until_idle()
+        page = page_of(browser, study, "vote/")
+        assert CODES["completed"] in page
+        assert "Waiting for the next pair" not in page
+        assert not Lease.objects.filter(ended_at=None).exists()
+    # Somebody new goes on with it.
+    assert pair_of(arrive(study, prolific("ben")), study)
 
 
 def test_parts_of_people_who_have_gone_are_settled_by_the_sweep(researcher):
