@@ -129,10 +129,13 @@ def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
     draft = make_draft(researcher, config=make_config(steps=STEPS, **CONFIG))
     set_study(draft, {"recruiter": ANYBODY.name, "budget": 2 * 2 * (STEPS + 1)}, ())
     started_now(draft)
-    with pytest.raises(NotPossible, match="can take 24 answers"):
+    with pytest.raises(NotPossible, match="First set “Budget, in answers” to 24 or more"):
         changes.extend(draft, 2)
     changes.extend(draft, 1)
     assert draft.config_data["steps"] == STEPS + 1
+    finish(draft)
+    with pytest.raises(NotPossible, match="cannot be raised any more, because the campaign is finished"):
+        changes.extend(draft, 1)
 
 
 def test_the_owner_extends_on_the_campaigns_page(client, researcher, short):
