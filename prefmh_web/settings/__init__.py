@@ -208,8 +208,9 @@ if _given.broker_url is not None:
     CELERY_WORKER_REDIRECT_STDOUTS = False
     # In memory: a sweep is due every few seconds, whatever happened before.
     CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
-    # A sweep nobody had time for is dropped: the next one finds the same work.
-    _EVERY_5_S = {"schedule": 5, "options": {"expires": 5}}
+    # A sweep nobody had time for is dropped: the next one finds the same work. Beat keeps one connection, and without a
+    # retry it would never open another one after RabbitMQ has cut that.
+    _EVERY_5_S = {"schedule": 5, "options": {"expires": 5, "retry": True}}
     CELERY_BEAT_SCHEDULE = {
         "sweep": {"task": "prefmh_web.tasks.sweep", **_EVERY_5_S},
         "sweep-leases": {"task": "prefmh_web.tasks.sweep_leases", **_EVERY_5_S},

@@ -117,6 +117,18 @@ def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(i
         assert 'name="lease"' in screen_within(socket, PATIENCE_S, lambda screen: 'name="lease"' in screen)
 
 
+def test_what_was_lost_while_rabbitmq_was_away_is_found_when_it_is_back(beside_rabbitmq):
+    installation, broker = beside_rabbitmq
+    [(campaign, _)] = installation.make_campaigns({"chains": 1, "steps": 50}, start=False)
+    broker.kill()
+    try:
+        # This process ends before anybody takes its hints.
+        installation.call("start", campaign)
+    finally:
+        broker.start()
+    wait_for(lambda: installation.open_steps(campaign) == 1, "the pair")
+
+
 def person(installation: Installation, path: str, seed: int) -> SimulatedVoter:
     return CarefulVoter(installation.urls[seed % 2] + path, AnyScore(), np.random.default_rng(seed), steady)
 
