@@ -76,7 +76,8 @@ def _queues() -> Iterator[Finding]:
     except probes.Unreachable as reason:
         yield Finding(
             f"{reason} No tasks run: votes are stored, but no new pairs are made.",
-            "Start the broker, or resume it if it is suspended, and check CELERY_BROKER_URL and REDIS_URL.",
+            "Start the broker, or resume it if it is suspended; RabbitMQ also waits for free disk and memory. Check "
+            "CELERY_BROKER_URL and REDIS_URL.",
         )
         return
     if not settings.EMBEDDED:

@@ -29,6 +29,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from kombu import Connection, Producer
 from kombu.exceptions import OperationalError
 
 from prefmh_web.celery import app, running
@@ -117,7 +118,14 @@ def _lengths() -> dict[str, int]:
     with app.connection_for_read(**publishing.bounded(app, timeout)) as connection:
         patience: dict[str, Any] = {"max_retries": 1, "interval_start": 0.2, "timeout": timeout}
         connection.ensure_connection(**patience)
+        _send_to_nobody(connection)
         return {queue: _length(connection, queue) for queue in QUEUES}
+
+
+def _send_to_nobody(connection: Connection) -> None:
+    """Send what reaches no queue. RabbitMQ without disk or memory answers those who only ask, and nobody who sends."""
+    if connection.transport.driver_type == "amqp":
+        Producer(connection).publish("", routing_key="prefmh.nobody")
 
 
 def _length(connection, queue: str) -> int:

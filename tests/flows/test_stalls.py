@@ -6,6 +6,7 @@ probes say what is wrong; and afterwards every chain goes on.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import httpx
 import numpy as np
@@ -52,7 +53,7 @@ def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ]]
         broker.remove()
 
 
-@pytest.fixture(params=["Redis is all", "Redis beside RabbitMQ", "RabbitMQ"])
+@pytest.fixture(params=["Redis is all", "Redis beside RabbitMQ", "RabbitMQ", "RabbitMQ without disk"])
 def stall(request) -> Stall:
     if request.param == "Redis is all":
         installation = request.getfixturevalue("installation")
@@ -61,6 +62,9 @@ def stall(request) -> Stall:
     installation, broker = request.getfixturevalue("beside_rabbitmq")
     if request.param == "RabbitMQ":
         return Stall(installation, broker.freeze, broker.thaw, (BROKER,), (LAYER,))
+    if request.param == "RabbitMQ without disk":
+        fill, empty = (partial(broker.require_free_disk, size) for size in ("1000000GB", "1MB"))
+        return Stall(installation, fill, empty, (BROKER,), (LAYER,))
     return Stall(installation, installation.redis.freeze, installation.redis.thaw, (LAYER,), (BROKER,))
 
 

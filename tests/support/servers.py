@@ -213,25 +213,33 @@ class RabbitMQ(Server):
         self._between_nodes = port_from(37_000)
         self.url = f"amqp://guest:guest@127.0.0.1:{self.port}//"
         self._folder = Path(tempfile.mkdtemp(prefix="prefmh-rabbitmq-"))
+        self._environment = {
+            **os.environ,
+            "HOME": str(self._folder),
+            "RABBITMQ_NODENAME": f"prefmh{self.port}@localhost",
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+        }
 
     def start(self) -> None:
         """Start and wait until it takes connections."""
         (self._folder / "own.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\n")
         (self._folder / "plugins").write_text("[].\n")
         environment = {
-            **os.environ,
-            "HOME": str(self._folder),
-            "RABBITMQ_NODENAME": f"prefmh{self.port}@localhost",
+            **self._environment,
             "RABBITMQ_DIST_PORT": str(self._between_nodes),
             "RABBITMQ_MNESIA_BASE": str(self._folder),
             "RABBITMQ_LOG_BASE": str(self._folder),
             "RABBITMQ_CONFIG_FILE": str(self._folder / "own.conf"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self._folder / "plugins"),
-            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
             "ERL_FLAGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         }
         with (self._folder / "out.log").open("w") as log:
             self._launch([str(_PROGRAM)], log, env=environment, cwd=self._folder)
+
+    def require_free_disk(self, size: str) -> None:
+        """Let it take no message while less is free."""
+        control = [str(_PROGRAM.with_name("rabbitmqctl")), "set_disk_free_limit", size]
+        subprocess.run(control, env=self._environment, capture_output=True, check=True)
 
     def remove(self) -> None:
         self.kill()
