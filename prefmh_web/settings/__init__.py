@@ -202,6 +202,8 @@ if _given.broker_url is not None:
     CELERY_BROKER_CONNECTION_TIMEOUT = 2
     CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
     CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+    # RabbitMQ closes the channel of a worker that takes half an hour for a task; without this that ends the worker.
+    CELERY_BROKER_CHANNEL_ERROR_RETRY = True
     CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
     # Prefork workers keep their database connection; `prefmh_web/celery.py` asks whether it still lives.
     CELERY_DB_REUSE_MAX = 10_000

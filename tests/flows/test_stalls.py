@@ -133,6 +133,22 @@ def test_what_was_lost_while_rabbitmq_was_away_is_found_when_it_is_back(beside_r
     wait_for(lambda: installation.open_steps(campaign) == 1, "the pair")
 
 
+def test_a_worker_goes_on_when_rabbitmq_has_waited_too_long_for_the_end_of_a_task(beside_rabbitmq):
+    installation, broker = beside_rabbitmq
+    worker, one = installation.worker, {"chains": 1, "steps": 50}
+    [(long, _), (other, _)] = installation.make_campaigns(one, one, start=False)
+    broker.wait_for_acknowledgements(2)
+    worker.stop()
+    installation.call("start", long)
+    with installation.holding("campaigns_chain", "campaign_id = %s", long):
+        worker.start()
+        wait_for(lambda: "delivery acknowledgement on channel 1 timed out" in worker.log_since(), "the channel closed")
+    broker.wait_for_acknowledgements(1800)
+    installation.call("start", other)
+    wait_for(lambda: installation.open_steps(other) == installation.open_steps(long) == 1, "both pairs")
+    installation.look_after()
+
+
 def person(installation: Installation, path: str, seed: int) -> SimulatedVoter:
     return CarefulVoter(installation.urls[seed % 2] + path, AnyScore(), np.random.default_rng(seed), steady)
 

@@ -238,8 +238,16 @@ class RabbitMQ(Server):
 
     def require_free_disk(self, size: str) -> None:
         """Let it take no message while less is free."""
-        control = [str(_PROGRAM.with_name("rabbitmqctl")), "set_disk_free_limit", size]
-        subprocess.run(control, env=self._environment, capture_output=True, check=True)
+        self._control("set_disk_free_limit", size)
+
+    def wait_for_acknowledgements(self, seconds: int) -> None:
+        """Let it close new channels whose worker keeps it waiting for longer."""
+        names = "[consumer_timeout, channel_tick_interval]"
+        self._control("eval", f"[application:set_env(rabbit, Name, {1000 * seconds}) || Name <- {names}].")
+
+    def _control(self, *command: str) -> None:
+        program = str(_PROGRAM.with_name("rabbitmqctl"))
+        subprocess.run([program, *command], env=self._environment, capture_output=True, check=True)
 
     def remove(self) -> None:
         self.kill()
