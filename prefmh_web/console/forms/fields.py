@@ -5,10 +5,12 @@ Files of a form that could not be saved stand in it again, without being chosen 
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from hashlib import sha256
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import annotated_types as at
@@ -26,12 +28,21 @@ from sampler.declared import ui, ui_of
 
 MISSING: Any = object()
 """In the place of a value that is not there."""
+OVERTAKEN = (
+    "Since you opened this page, its fields were saved from another tab or window. What you typed is still here. Open "
+    "the page in a new tab to see what was saved; or press Save again to replace it."
+)
 Choices = Sequence[tuple[Any, str]]
 Variants = Mapping[str, type[BaseModel]]
 """The models of a union, by their kinds."""
 _HUNDRED = Decimal(100)
 _ROWS = {"text": 4, "template": 8, "object": 3, "list": 6}
 _NUMBERS = {int: forms.IntegerField, float: forms.FloatField, Decimal: forms.DecimalField}
+
+
+def version_of(stored: Mapping[str, Any]) -> str:
+    """Return what tells a stored value, as plain data, from every other one."""
+    return sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def title_of(info: FieldInfo, name: str) -> str:

@@ -11,9 +11,7 @@ keeps its value, too.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from annotated_types import MaxLen
@@ -31,6 +29,7 @@ from prefmh_web.config import CampaignConfig, validation_errors
 from prefmh_web.config_files import of_owner
 from prefmh_web.console.forms.fields import (
     MISSING,
+    OVERTAKEN,
     Choices,
     Variants,
     as_sent,
@@ -42,14 +41,10 @@ from prefmh_web.console.forms.fields import (
     row_of,
     title_of,
     variants_of,
+    version_of,
 )
 from sampler import ConfigProblem, problems_in
 from sampler.declared import ui, ui_of
-
-_OVERTAKEN = (
-    "Since you opened this page, its fields were saved from another tab or window. What you typed is still here. Open "
-    "the page in a new tab to see what was saved; or press Save again to replace it."
-)
 
 
 class Part:
@@ -423,7 +418,7 @@ class SchemaForm(forms.Form):
         self.leaves: dict[str, Leaf] = {}
         self.moved: dict[str, str] = {}
         self.root = Group(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was, "")
-        self.version = _version_of(
+        self.version = version_of(
             {name: each for name, each in (was or {}).items() if not f"{self.at}{name}.".startswith(self.elsewhere)}
         )
 
@@ -460,7 +455,7 @@ class SchemaForm(forms.Form):
         # The same once more, as two clicks send it, replaces nothing.
         if self.made_from != self.version and self.config not in (None, self.before):
             self.is_overtaken = True
-            self.add_error(None, ValidationError(_OVERTAKEN))
+            self.add_error(None, ValidationError(OVERTAKEN))
         return self.cleaned_data
 
     def described(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -576,10 +571,6 @@ class SchemaForm(forms.Form):
         return general + [
             (part.target, part.title, str(message)) for part in self.parts.values() for message in part.messages
         ]
-
-
-def _version_of(shown: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _is_model(annotation: Any) -> bool:
