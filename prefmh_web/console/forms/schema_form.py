@@ -418,9 +418,8 @@ class SchemaForm(forms.Form):
         self.leaves: dict[str, Leaf] = {}
         self.moved: dict[str, str] = {}
         self.root = Group(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was, "")
-        self.version = version_of(
-            {name: each for name, each in (was or {}).items() if not f"{self.at}{name}.".startswith(self.elsewhere)}
-        )
+        shown = {name: each for name, each in (was or {}).items() if not f"{self.at}{name}.".startswith(self.elsewhere)}
+        self.version = version_of(shown)
 
     @property
     def made_from(self) -> str:
@@ -519,8 +518,7 @@ class SchemaForm(forms.Form):
                 # It says which variant this is.
                 continue
             path = f"{group.path}.{name}" if group.path else name
-            found = self.declared_at(_numberless(path), info)
-            if found is not None and ui_of(found).widget != "none":
+            if (found := self.declared_at(_numberless(path), info)) is not None and ui_of(found).widget != "none":
                 yield name, found
 
     def part_of(self, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str) -> Part | None:
