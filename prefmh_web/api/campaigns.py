@@ -48,7 +48,7 @@ _ABOUT_CONFIG = {
 }
 
 
-class StandingOut(CampaignOut):
+class CampaignStatusOut(CampaignOut):
     """One campaign with its figures."""
 
     figures: Figures | None = Field(description="null before the start")
@@ -132,7 +132,7 @@ def schema(request: HttpRequest) -> dict[str, Any]:
     return json_schema()
 
 
-@router.get("/{int:campaign_id}", response={200: StandingOut, **REFUSALS}, summary="A campaign")
+@router.get("/{int:campaign_id}", response={200: CampaignStatusOut, **REFUSALS}, summary="A campaign")
 def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return a campaign as it stands."""
     found = campaign_for(request, campaign_id)

@@ -38,7 +38,7 @@ from tests.support.sampling import SmallSpace, plain, q_matrix, size_log_p0
 Matrix = npt.NDArray[np.float64]
 LAPSES = 0.05
 CHAINS, WARM_UP_VOTES, WARM_UPS = 8, (300, 1000), 200
-BUDGETS = (1, 2, 4, 8)
+MAX_VOTES = (1, 2, 4, 8)
 SEED = 20261123
 STRENGTHS = (0.5, 1.0, 2.0)
 """The spread of s under p0, in nats, where the paper does not give s."""
@@ -162,7 +162,7 @@ def _tv_with_lapses(space: FiniteSpace, q: Matrix, log_r0: Matrix | None) -> flo
 
 def _all_asked(space: FiniteSpace) -> Row:
     costs = {}
-    for votes in BUDGETS:
+    for votes in MAX_VOTES:
         each = exact.votes_per_effective_sample(
             space.log_p0, space.q, space.score[None], NVote((votes,)), space.functions, early_stopping=False
         )

@@ -306,7 +306,7 @@ def test_a_base_ratio_may_be_any_single_number(log_r0):
 # `askable` against every order and every answer that outstanding votes can have.
 
 
-BUDGETS = [(1,), (3,), (5,), (1, 2), (2, 2), (3, 2), (1, 1, 2)]
+MAX_VOTES = [(1,), (3,), (5,), (1, 2), (2, 2), (3, 2), (1, 1, 2)]
 QUESTIONS = [(log_r0, uniform) for log_r0 in (-3.0, -1.2, 0.0, 1.5, 5.0) for uniform in (0.0, 0.07, 0.45, 0.93)]
 
 Counts = tuple[int, ...]
@@ -344,7 +344,7 @@ def brute_force(log_r0: float, uniform: float, max_votes: Counts):
     return can_be_late
 
 
-@pytest.mark.parametrize("max_votes", BUDGETS)
+@pytest.mark.parametrize("max_votes", MAX_VOTES)
 def test_askable_means_that_no_order_and_no_answers_make_a_vote_late(max_votes):
     for log_r0, uniform in QUESTIONS:
         can_be_late = brute_force(log_r0, uniform, max_votes)

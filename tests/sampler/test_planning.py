@@ -17,7 +17,7 @@ from tests.support.sampling import independent_distribution, neighbours_distribu
 # What a campaign will take: the mean number of votes agrees with an enumeration, and the estimate with plain sums.
 
 
-BUDGETS = [(1,), (2,), (3,), (5,), (1, 1), (2, 1), (2, 3), (1, 2, 1)]
+MAX_VOTES = [(1,), (2,), (3,), (5,), (1, 1), (2, 1), (2, 3), (1, 2, 1)]
 ROUNDING = 1e-12
 
 
@@ -51,7 +51,7 @@ def votes_until_settled(uniform: float, asked, answers, judges: int, settled) ->
     return len(asked)
 
 
-@pytest.mark.parametrize("max_votes", BUDGETS)
+@pytest.mark.parametrize("max_votes", MAX_VOTES)
 def test_the_mean_number_of_votes_is_that_of_an_enumeration(max_votes):
     # Where no vote can change the verdict, none is asked for.
     for log_r0, chance in itertools.product((0.0, -1.5, 0.3, -np.log(16), -np.inf), (0.5, 0.2, 1.0)):

@@ -298,7 +298,7 @@ def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, resea
     assert Client().post(other.get_absolute_url()).status_code == 302
 
 
-def test_the_heartbeat_shows_out_whom_no_nudge_has_reached(live_site, campaign, link, monkeypatch):
+def test_the_heartbeat_shows_out_whom_no_notification_has_reached(live_site, campaign, link, monkeypatch):
     monkeypatch.setattr(consumer, "HEARTBEAT_S", 0.2)
     cookies = cookies_after_joining(live_site.url + link.get_absolute_url())
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:

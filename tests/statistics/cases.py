@@ -78,7 +78,7 @@ RIGHT = {
     "a mixed crowd": Case(MIXED, crowds.votes_at_once, 120),
     "steps suspended and tried again": Case(Voters(), crowds.lives, 60, suspends_after=2),
 }
-BUDGETS_BY_OBJECT = "E10, N by the current object"
+VOTES_BY_OBJECT = "E10, N by the current object"
 BROKEN = {
     "E2, refused when for": Case(Voters(), crowds.is_refused_when_for, 480),
     "E3, checks counted": Case(Voters(), crowds.answers_a_check_by_voting, 160),
@@ -88,7 +88,7 @@ BROKEN = {
     "E6, skips what they would accept": Case(Voters(), crowds.skips_what_they_would_accept, 150),
     "E6, suspended steps are a no": Case(Voters(), crowds.lives, 200, suspends_after=2, counts_suspended_as_a_no=True),
     "E8, failures are a no": Case(Voters(), crowds.rejects_what_does_not_show, 160),
-    BUDGETS_BY_OBJECT: Case(
+    VOTES_BY_OBJECT: Case(
         Voters(),
         crowds.votes_at_once,
         35,

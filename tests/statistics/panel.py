@@ -27,7 +27,7 @@ _OTHERS = np.array(
     [[1, -1, 0, 0.5, -0.5, 0], [-1, 1, 0.5, -0.5, 0, 0], [0, 0.5, -1, 1, 0, -0.5], [0, -0.5, 0.5, -1, 0.5, 0.5]]
 )
 TASTES = np.vstack([2.4 * SCORES, -0.4 * SCORES + 0.4 * _OTHERS])
-BUDGETS = (1,) * len(TASTES)
+MAX_VOTES = (1,) * len(TASTES)
 
 
 @dataclass
@@ -57,26 +57,26 @@ def preferences() -> list[Matrix]:
 
 def distribution_of_the_panel() -> Matrix:
     """Return the chain of five panelists."""
-    return transitions(preferences(), BUDGETS)
+    return transitions(preferences(), MAX_VOTES)
 
 
 def distribution_of_a_crowd() -> Matrix:
     """Return the chain of five votes on each pair, each of somebody else of the five, drawn at random."""
-    return transitions([np.mean(preferences(), axis=0)] * len(TASTES), BUDGETS)
+    return transitions([np.mean(preferences(), axis=0)] * len(TASTES), MAX_VOTES)
 
 
 def simulated(members: Members, seed: int) -> Paths:
     """Return where the chains of a panel go, with `sampler` alone: panelists answer in a random order."""
 
     def verdict_on(drawn: sampler.Comparison[int], rng: np.random.Generator) -> Verdict:
-        tally = Tally.empty(len(BUDGETS))
-        for panelist in np.argsort(rng.random(len(BUDGETS))).tolist():
+        tally = Tally.empty(len(MAX_VOTES))
+        for panelist in np.argsort(rng.random(len(MAX_VOTES))).tolist():
             if (verdict := tell(drawn, tally)) is not Verdict.UNDECIDED:
                 return verdict
             tally = tally.add(panelist, members.prefers(rng, panelist, drawn.current, drawn.proposal))
         return tell(drawn, tally)
 
-    plan = sampler.Plan(seed, CATALOG, sampler.Neighbours(CATALOG), BUDGETS)
+    plan = sampler.Plan(seed, CATALOG, sampler.Neighbours(CATALOG), MAX_VOTES)
     return simulated_paths(plan, CHAINS, STEPS, verdict_on)
 
 

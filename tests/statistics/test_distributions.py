@@ -12,7 +12,7 @@ from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Comparison
 from prefmh_web.config import Outcome
 from prefmh_web.participants.models import Participation
-from tests.statistics.cases import BROKEN, BUDGETS_BY_OBJECT, CLAIMED, LAPSES, LEVEL, RIGHT, WHOLE, Case
+from tests.statistics.cases import BROKEN, CLAIMED, LAPSES, LEVEL, RIGHT, VOTES_BY_OBJECT, WHOLE, Case
 from tests.statistics.crowds import FATES
 from tests.statistics.distribution import p_values
 from tests.statistics.simulated import simulated
@@ -69,7 +69,7 @@ def test_a_broken_rule_is_found(name):
 
 def test_max_votes_that_follow_from_the_current_object_are_found_in_a_campaign(researcher, monkeypatch):
     """Through the real database as well, which gives the test the same steps as it decides."""
-    case = BROKEN[BUDGETS_BY_OBJECT]
+    case = BROKEN[VOTES_BY_OBJECT]
     break_max_votes(monkeypatch, case)
     found = p_values(Study(researcher, case).run(), case.true_chain())
     print(found)

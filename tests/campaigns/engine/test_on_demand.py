@@ -40,12 +40,12 @@ TWO_VOTES = [{"question": "Which?", "votes": 2}]
 TEXTS = {"space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
 
 
-def elastic(researcher, **changes) -> Campaign:
+def on_demand_campaign(researcher, **changes) -> Campaign:
     config = {"judges": ONE_VOTE, "chains": 1, "max_chains": 20, "steps": 4} | changes
     return make_campaign(researcher, config=make_config(**config))
 
 
-def elastic_texts(researcher, **changes) -> Campaign:
+def texts_on_demand(researcher, **changes) -> Campaign:
     """Return a campaign whose objects the chains make, which only a task does."""
     config = {"judges": ONE_VOTE, "chains": 1, "max_chains": 4, "steps": 4} | TEXTS | changes
     return started_now(create_draft(owner=researcher, config=make_config(**config)))
@@ -62,7 +62,7 @@ def indices(campaign: Campaign) -> list[int]:
 
 @pytest.mark.parametrize(("most", "opened"), [(3, 3), (None, 1)])
 def test_no_more_chains_open_than_the_config_allows(researcher, idle_tasks, most, opened):
-    campaign = elastic(researcher, max_chains=most)
+    campaign = on_demand_campaign(researcher, max_chains=most)
     people = people_of(campaign, 5)
     assert [leases.take(person) is not None for person in people] == [True] * opened + [False] * (5 - opened)
     assert indices(campaign) == list(range(opened))
@@ -70,7 +70,7 @@ def test_no_more_chains_open_than_the_config_allows(researcher, idle_tasks, most
 
 
 def test_a_chain_that_has_room_is_voted_on_before_another_opens(researcher, idle_tasks):
-    campaign = elastic(researcher, judges=[{"question": "Which?", "votes": 9}])
+    campaign = on_demand_campaign(researcher, judges=[{"question": "Which?", "votes": 9}])
     assert all(leases.take(person) for person in people_of(campaign, 3))
     taken = Counter(Lease.objects.values_list("comparison__chain__index", flat=True))
     assert max(taken.values()) > 1
@@ -78,7 +78,7 @@ def test_a_chain_that_has_room_is_voted_on_before_another_opens(researcher, idle
 
 
 def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tasks):
-    campaign = elastic(researcher, steps=1)
+    campaign = on_demand_campaign(researcher, steps=1)
     first, second = people_of(campaign, 2)
     lease = leases.take(first)
     lifecycle.pause(campaign)
@@ -92,7 +92,7 @@ def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tas
 
 
 def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_tasks):
-    campaign = elastic(researcher, max_chains=30)
+    campaign = on_demand_campaign(researcher, max_chains=30)
     found: list[Lease | None] = []
     all_at_once([lambda person=person: found.append(leases.take(person)) for person in people_of(campaign, 50)])
     assert (len(found), sum(lease is not None for lease in found)) == (50, 30)
@@ -101,7 +101,7 @@ def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_
 
 
 def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(researcher, idle_tasks):
-    campaign = elastic_texts(researcher)
+    campaign = texts_on_demand(researcher)
     first, second = people_of(campaign, 2)
     assert leases.take(first)
     assert leases.take(second) is None
@@ -113,7 +113,7 @@ def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(res
 
 
 def test_of_those_who_wait_whoever_has_a_chain_on_its_way_is_not_told_to_look_for_another(researcher):
-    campaign = elastic_texts(researcher, max_chains=3)
+    campaign = texts_on_demand(researcher, max_chains=3)
     provided, waiting, another = people_of(campaign, 3)
     ChainOnDemand.objects.create(campaign=campaign, voter=provided)
     looked = [provided.pk, waiting.pk, another.pk]
@@ -122,7 +122,7 @@ def test_of_those_who_wait_whoever_has_a_chain_on_its_way_is_not_told_to_look_fo
 
 
 def test_chains_that_are_being_opened_are_among_those_that_there_may_be(researcher, idle_tasks):
-    campaign = elastic_texts(researcher, max_chains=2)
+    campaign = texts_on_demand(researcher, max_chains=2)
     for person in people_of(campaign, 3):
         leases.take(person)
     assert campaign.chain_demands.count() == 1
@@ -131,7 +131,7 @@ def test_chains_that_are_being_opened_are_among_those_that_there_may_be(research
 
 
 def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idle_tasks):
-    campaign = elastic_texts(researcher)
+    campaign = texts_on_demand(researcher)
     first, second, third = people_of(campaign, 3)
     leases.take(first)
     # As a process leaves it that dies before its hint is sent; and `first` has a pair by now.
@@ -147,7 +147,7 @@ def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idl
 @pytest.fixture
 def finished(researcher, idle_tasks, tmp_path):
     """The export of a campaign whose chains make their objects, from two chains to all five that there may be."""
-    campaign = elastic_texts(researcher, judges=TWO_VOTES, chains=2, max_chains=5, steps=6, burn_in=2)
+    campaign = texts_on_demand(researcher, judges=TWO_VOTES, chains=2, max_chains=5, steps=6, burn_in=2)
     people = people_of(campaign, 5)
     for person in people:
         leases.take(person)
@@ -214,7 +214,7 @@ def writer() -> Iterator[Script]:
 def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     """A campaign of one chain and one step, so that nothing is drawn ahead, in which nine may open."""
     registered(researcher, writer.url, settings, name="writer", concurrency=32)
-    return elastic_texts(researcher, space=SPACE, kernel={"kind": "independent"}, steps=1, max_chains=9)
+    return texts_on_demand(researcher, space=SPACE, kernel={"kind": "independent"}, steps=1, max_chains=9)
 
 
 def wanted_by(campaign: Campaign, people: int) -> list[ChainOnDemand]:
