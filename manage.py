@@ -22,8 +22,8 @@ if __name__ == "__main__":
         if any(said in str(error) for said in ("connection", "failed to resolve host")):
             sys.exit(f"The database in DATABASE_URL cannot be used: {error}")
         if any(said in str(error) for said in ("not a database", "disk", "unable to open", "readonly")):
-            mend = "Look at its disk and its permissions, or put a backup in its place."
-            sys.exit(f"The database in PREFMH_DATA cannot be used: {error}. {mend}")
+            fix = "Look at its disk and its permissions, or put a backup in its place."
+            sys.exit(f"The database in PREFMH_DATA cannot be used: {error}. {fix}")
         if not any(said in str(error) for said in ("no such table", "does not exist", "no such column")):
             raise
         sys.exit("The database is not made, or older than this program. Run: manage.py migrate")

@@ -29,7 +29,7 @@ from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.transport.refusals import is_no_room
 
-_MENDS = {
+_FIXES = {
     "Field required": "is missing; add it",
     "Input should be a valid string": "must be text; put it in quotes",
 }
@@ -143,7 +143,7 @@ def _told(document: config_yaml.Document, path: str, message: str) -> Problem:
         key = path.rpartition(".")[2]
         near = get_close_matches(key, _keys() - {key}, n=1, cutoff=0.7)
         message = "is no key of this part; " + (f"do you mean “{near[0]}”?" if near else "remove it")
-    return document.problem(path[:300], _MENDS.get(message, message))
+    return document.problem(path[:300], _FIXES.get(message, message))
 
 
 @cache

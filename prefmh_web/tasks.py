@@ -134,7 +134,7 @@ def sweep() -> None:
 def sweep_leases() -> None:
     """End the leases whose time is over, so that their pairs go to somebody else; find room nobody has noted."""
     leases.expire()
-    leases.look_again_where_nobody_is_asked()
+    leases.refresh_where_nobody_is_asked()
 
 
 @shared_task

@@ -38,11 +38,11 @@ from .config import parse_config as parse_config
 from .config import problems_in as problems_in
 from .config import require_sound as require_sound
 from .diagnostics.chains import percent as percent
-from .diagnostics.findings import ANSWERED_FROM as ANSWERED_FROM
-from .diagnostics.findings import Answer as Answer
+from .diagnostics.findings import RESULTS_FROM as RESULTS_FROM
+from .diagnostics.findings import CampaignResults as CampaignResults
 from .diagnostics.findings import QuestionResult as QuestionResult
 from .diagnostics.findings import Score as Score
-from .diagnostics.findings import answer as answer
+from .diagnostics.findings import results_of as results_of
 from .diagnostics.verdict import NO_SIGN as NO_SIGN
 from .diagnostics.verdict import NOT_JUDGED as NOT_JUDGED
 from .diagnostics.verdict import Share as Share

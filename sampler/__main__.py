@@ -126,7 +126,7 @@ def _diagnose(options: argparse.Namespace) -> None:
     found = findings(record, rng, options.cluster)
     _print(diagnose(found, rng))
     if options.json is not None:
-        written = json.dumps(found.answer.as_json(), indent=1, ensure_ascii=False)
+        written = json.dumps(found.results.as_json(), indent=1, ensure_ascii=False)
         options.json.write_text(written + "\n", encoding="utf-8")
     if options.html is not None:
         options.html.write_bytes(page(found))

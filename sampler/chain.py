@@ -173,7 +173,7 @@ class Plan(Generic[State]):
     def is_fast_at(self, step: int) -> bool:
         """True when `ask` takes less than a millisecond from every state, so that a caller may hold a lock meanwhile.
 
-        The kernel says so; one that does not say is dear.
+        The kernel says so; one that does not say is slow.
         """
         return bool(getattr(self.kernel_at(step), "is_fast", False))
 

@@ -393,7 +393,7 @@ def problems_in(error: ValidationError, data: object) -> list[ConfigProblem]:
     details = found[:_MAX_PROBLEMS]
     problems = [_problem(each, data) for each in details if not _is_only_echo(each, details)]
     if len(found) > _MAX_PROBLEMS:
-        problems.append(ConfigProblem("", f"{len(found) - _MAX_PROBLEMS:,} more problems follow; mend these first"))
+        problems.append(ConfigProblem("", f"{len(found) - _MAX_PROBLEMS:,} more problems follow; fix these first"))
     return problems
 
 

@@ -13,7 +13,7 @@ from prefmh_web.api.access import REFUSALS, campaign_for
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.export import answer_now
+from prefmh_web.campaigns.record.export import results_now
 from prefmh_web.campaigns.record.rows import Snapshot, StepRange
 from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.bodies import stream
@@ -106,7 +106,7 @@ def people(request: HttpRequest, campaign_id: int, wanted: Query[PeopleIn]) -> d
 @router.get("/{int:campaign_id}/results", response={200: ResultsOut, **REFUSALS}, summary="What was found")
 def results(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return the objects with their shares of the sampling steps, and the verdict on the chains, as of now."""
-    return answer_now(_started(request, campaign_id)).as_json()
+    return results_now(_started(request, campaign_id)).as_json()
 
 
 @router.get("/{int:campaign_id}/{table}", response={200: PageOut, **REFUSALS}, summary="Steps, votes or samples")

@@ -23,7 +23,7 @@ _QUEUES = {"served-texts": ENDPOINTS, "own-texts": GPU, "rendered-images": GPU}
 def step_opened(comparison: Comparison) -> None:
     """A comparison was opened."""
     _log("step opened", comparison)
-    look_again(comparison.chain.campaign)
+    refresh(comparison.chain.campaign)
 
 
 def answers_wanted(comparison: Comparison) -> None:
@@ -43,7 +43,7 @@ def vote_stored(comparison: Comparison, vote: Vote) -> None:
     _log("vote" if vote.counted else "late vote", comparison, number=vote.number)
     if vote.counted:
         # Waiting voters look again even without a verdict: this vote may have made room for another.
-        look_again(comparison.chain.campaign)
+        refresh(comparison.chain.campaign)
 
 
 def step_decided(comparison: Comparison) -> None:
@@ -137,7 +137,7 @@ def read_catalog(catalog_id: int, revision: int) -> None:
     _hint("read_catalog", catalog_id, revision)
 
 
-def look_again(campaign: Campaign) -> None:
+def refresh(campaign: Campaign) -> None:
     """Pages of voters and of researchers may have something else to show: a pair, or the campaign's end."""
     sockets.notify(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 

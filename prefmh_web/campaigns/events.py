@@ -37,7 +37,7 @@ class Extended(Nothing, kinds=(Kind.EXTENDED,)):
     """Each chain that was not ended walks to `steps_after` instead of `steps_before`.
 
     Args:
-        verdict: on the chains at that moment; see `sampler.Answer`.
+        verdict: on the chains at that moment; see `sampler.CampaignResults`.
     """
 
     steps_before: int
@@ -49,7 +49,7 @@ class FinishedNow(Nothing, kinds=(Kind.FINISHED_NOW,)):
     """A campaign was ended before its last step.
 
     Args:
-        verdict: on the chains at that moment; see `sampler.Answer`.
+        verdict: on the chains at that moment; see `sampler.CampaignResults`.
     """
 
     verdict: str

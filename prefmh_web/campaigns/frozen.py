@@ -250,7 +250,7 @@ def start(campaign: Campaign, index: int) -> int | None:
 
 
 def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
-    """Return the next comparison of a chain, and the key of the row that it proposes; None if its kernel is dear, or
+    """Return the next comparison of a chain, and the key of the row that it proposes; None if its kernel is slow, or
     fails. Then it is a task's to draw.
     """
     if started_campaign(chain.campaign).config.generates:

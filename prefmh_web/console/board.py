@@ -317,7 +317,7 @@ class BoardConsumer(LiveConsumer):
         await self.join(sockets.watchers(campaign_id), sockets.session(session_key))
         self.in_background(self._follow(campaign_id, session_key))
 
-    async def look_again(self, event):
+    async def refresh(self, event):
         """Answer a notification; many at once lead to one answer."""
         self._changed.set()
 

@@ -36,30 +36,30 @@ from prefmh_web.objects import ObjectKind, StoredObject
 _MAX_OBJECTS, _MAX_TARGETS, _MAX_CHAINS, _MAX_STOPS = 20, 10, 12, 7
 
 
-def found_page(campaign: Campaign, answer: sampler.Answer) -> dict[str, Any]:
-    """Return what `console/_found.html` shows of an answer: the objects of each target that are visited most, how many
-    targets are left out, and of some chains the steps of some of their objects, from the start to now.
+def found_page(campaign: Campaign, results: sampler.CampaignResults) -> dict[str, Any]:
+    """Return what `console/_found.html` shows of the results: the objects of each target that are visited most, how
+    many targets are left out, and of some chains the steps of some of their objects, from the start to now.
     """
-    shown = answer.targets[:_MAX_TARGETS]
-    indices = {each.object for target in shown for each in answer.of_target(target)[:_MAX_OBJECTS] if each.steps}
+    shown = results.targets[:_MAX_TARGETS]
+    indices = {each.object for target in shown for each in results.of_target(target)[:_MAX_OBJECTS] if each.steps}
     states = {state.index: state for state in _with(campaign, index__in=indices)}
     stops = dict(list(monitored.trajectories_of(campaign).stops(_MAX_STOPS).items())[:_MAX_CHAINS])
     on_the_way = {
         state.pk: state for state in _with(campaign, pk__in={key for each in stops.values() for _, key in each})
     }
     return {
-        "answer": answer,
-        "targets": [_target(answer, target, states) for target in shown],
-        "more_targets": len(answer.targets) - len(shown),
+        "results": results,
+        "targets": [_target(results, target, states) for target in shown],
+        "more_targets": len(results.targets) - len(shown),
         "chains": [(index, [(step, on_the_way[key]) for step, key in along]) for index, along in stops.items()],
     }
 
 
-def _target(answer: sampler.Answer, target: str, states: Mapping[int, State]) -> dict[str, Any]:
+def _target(results: sampler.CampaignResults, target: str, states: Mapping[int, State]) -> dict[str, Any]:
     """Return the objects of one target; how many further ones were visited, which results.csv has; and how many of the
     list were not, with the most that the share of each can be.
     """
-    questions, every = answer.asked_of(target), answer.of_target(target)
+    questions, every = results.asked_of(target), results.of_target(target)
     visited = [each for each in every if each.steps]
     objects = [_object(each, states[each.object], questions) for each in visited[:_MAX_OBJECTS]]
     return {

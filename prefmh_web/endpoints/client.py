@@ -359,7 +359,7 @@ async def _read(response: aiohttp.ClientResponse) -> HttpAnswer:
 
 
 def _in_words(error: Exception, url: str, *, has_begun: bool) -> EndpointError:
-    """Return what went wrong with a connection, so that it can be mended."""
+    """Return what went wrong with a connection, so that it can be fixed."""
     if isinstance(error, aiohttp.ClientConnectorError | ssl.SSLError):
         cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
         why = (getattr(cause, "strerror", None) or str(cause) or "no connection").lower()

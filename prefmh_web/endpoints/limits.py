@@ -302,7 +302,7 @@ class Circuit:
             self._open_until = max(self._open_until, self._clock() + _pause(error, 0))
 
     def release(self) -> None:
-        """Let the next caller try: a trial sent nothing after all, or somebody says that the server is mended."""
+        """Let the next caller try: a trial sent nothing after all, or somebody says that the server is fixed."""
         self._is_tried = False
         if self._open_until is not None:
             self._open_until, self.has_changed = self._clock(), True

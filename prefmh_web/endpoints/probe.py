@@ -131,7 +131,7 @@ def _wrong_address(endpoint: Endpoint, reason: str) -> str:
 def probe(endpoint: Endpoint) -> tuple[list[Observation], EndpointError | None]:
     """Try an endpoint, keep what was seen with it, and return it in words, with why it ended early if it did.
 
-    A resting circuit is no obstacle: who presses the button has often just mended the server.
+    A resting circuit is no obstacle: who presses the button has often just fixed the server.
     """
     request_limits_of(endpoint).circuit.release()
     found = called(call(endpoint, [_tried]))

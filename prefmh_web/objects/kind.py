@@ -159,7 +159,7 @@ class ObjectKind:
         try:
             return in_one_line(self.in_line, self.measures(shown))
         except OSError:
-            # A lost file is for whoever runs the server to mend, and no reason to show nothing of a whole campaign.
+            # A lost file is for whoever runs the server to fix, and no reason to show nothing of a whole campaign.
             what = "recording" if self.medium == "sound" else "picture"
             logger.exception("the %s %s cannot be read", what, shown.picture)
             return f"its {what} cannot be read"

@@ -1,4 +1,4 @@
-"""What is stuck, why, and what mends it. Looks only, and tries the programs in SCORERS; changes nothing."""
+"""What is stuck, why, and what fixes it. Looks only, and tries the programs in SCORERS; changes nothing."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _LITTLE_SPACE = 2**30
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that does not go on, in a sentence, and the mend in another."""
+    """One thing that does not go on, in a sentence, and the fix in another."""
 
     what: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.what}\n    {self.mend}"
+        return f"{self.what}\n    {self.fix}"
 
 
 def findings() -> list[Finding]:
@@ -49,12 +49,10 @@ def _database() -> Iterator[Finding]:
     try:
         missing = probes.missing_migrations()
     except probes.NotReady as reason:
-        mend = "Start PostgreSQL, and check that DATABASE_URL has its address."
+        fix = "Start PostgreSQL, and check that DATABASE_URL has its address."
         if settings.EMBEDDED:
-            mend = (
-                "Look at the disk and the permissions of prefmh.sqlite3 in PREFMH_DATA, or put a backup in its place."
-            )
-        yield Finding(str(reason), mend)
+            fix = "Look at the disk and the permissions of prefmh.sqlite3 in PREFMH_DATA, or put a backup in its place."
+        yield Finding(str(reason), fix)
         return
     if missing:
         names = ", ".join(missing[:3]) + (" ..." if len(missing) > 3 else "")

@@ -305,7 +305,7 @@ _CHECKS: dict[str, Callable[[], object]] = {
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """This process is alive. Whoever restarts processes asks here: a restart mends no database."""
+    """This process is alive. Whoever restarts processes asks here: a restart fixes no database."""
     return HttpResponse("alive\n", content_type="text/plain")
 
 

@@ -297,12 +297,12 @@ def require_covers(campaign: Campaign) -> None:
     config, study = campaign.config, campaign.config.study
     wanted = needs(config, study.protocol).total
     if study.budget is not None and study.budget < wanted:
-        mend = f"First set “Budget, in answers” to {wanted} or more on the page “Participants”."
+        fix = f"First set “Budget, in answers” to {wanted} or more on the page “Participants”."
         if campaign.status == Campaign.Status.FINISHED:
-            mend = "It cannot be raised any more, because the campaign is finished."
+            fix = "It cannot be raised any more, because the campaign is finished."
         raise NotPossible(
             f"The budget of {study.budget} answers is too small: {config.chains_at_most} chains of {config.steps} "
-            f"steps can take {wanted} answers. {mend}"
+            f"steps can take {wanted} answers. {fix}"
         )
 
 

@@ -348,7 +348,7 @@ class Environment(BaseSettings):
         return self
 
     def _missing(self) -> Iterator[str]:
-        """Yield each variable that another one asks for, or forbids, with the mend."""
+        """Yield each variable that another one asks for, or forbids, with the fix."""
         if self.is_embedded:
             for name in ("redis_url", "celery_broker_url"):
                 if getattr(self, name):
@@ -380,7 +380,7 @@ def read() -> Environment:
     """Return the variables as the environment has them now.
 
     Raises:
-        ImproperlyConfigured: a variable is missing or wrong; the message names it and the mend, never a secret.
+        ImproperlyConfigured: a variable is missing or wrong; the message names it and the fix, never a secret.
     """
     try:
         return Environment()

@@ -290,7 +290,7 @@ async def _send(groups: Collection[str]) -> None:
         together_s = _WATCHERS_TOGETHER_S if group.startswith("watchers.") else _TOGETHER_S
         asyncio.get_running_loop().call_later(together_s, _end_quiet, group)
     for group in groups:
-        await _layer().group_send(group, {"type": "look.again", "group": group})
+        await _layer().group_send(group, {"type": "refresh", "group": group})
 
 
 def _layer() -> BaseChannelLayer:

@@ -88,7 +88,7 @@ class VotingConsumer(LiveConsumer):
         # Last: a look of this page that was under way may just have found that it waits.
         await self._wait_or_not(False)
 
-    async def look_again(self, event):
+    async def refresh(self, event):
         """Answer a notification: to the pages that wait for a pair, or to all pages of this person."""
         if event["group"] != sockets.voter(self.voter.pk):
             room_of(self.voter.campaign_id).notify()

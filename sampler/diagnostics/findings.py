@@ -9,7 +9,7 @@ Numbers of states are arbitrary: another numbering of the same record must give 
 apart by what people saw and stand in the order in which the chains came to them.
 
 Which objects a campaign has found, with which share of the steps, how sure that is, and whether to believe it: the page
-Results, results.csv in the export, the API and `diagnose` all show what `answer` returns of the same rows.
+Results, results.csv in the export, the API and `diagnose` all show what `results_of` returns of the same rows.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class QuestionResult:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CampaignResults:
     """What a campaign has found so far.
 
     Args:
@@ -144,17 +144,17 @@ class Answer:
         )
 
 
-ANSWERED_FROM: Mapping[str, Sequence[str]] = {
+RESULTS_FROM: Mapping[str, Sequence[str]] = {
     SAMPLES.name: ("chain_index", "step", "state_index", "phase"),
     STEPS.name: ("verdict",),
     VOTES.name: (
         "chain_index", "step", "number", "judge_index", "first_state", "second_state", "chosen_state", "chosen_side"
     ),
 }  # fmt: skip
-"""All that `answer` reads of the tables that grow with the votes, by their names."""
+"""All that `results_of` reads of the tables that grow with the votes, by their names."""
 
 
-def answer(record: Record) -> Answer:
+def results_of(record: Record) -> CampaignResults:
     """Return what the campaign of a record has found.
 
     Raises:
@@ -170,7 +170,7 @@ def answer(record: Record) -> Answer:
     config, _ = read_config(record.config)
     chains = _walked(kept, objects, config.target_of)
     listed = () if config.generates else dict.fromkeys(objects.values())
-    return Answer(
+    return CampaignResults(
         shares(list(chains.values()), listed),
         list(_questions(record, objects, config.target_of)),
         names,
@@ -480,7 +480,7 @@ class Findings:
         prompts: by chain.
         agreement: of each population, in their order.
         clusters: what the votes of a cluster share, such as "chains".
-        answer: which objects, with which share, and the verdict: always of the sampling phase.
+        results: which objects, with which share, and the verdict: always of the sampling phase.
     """
 
     record: Record
@@ -490,7 +490,7 @@ class Findings:
     populations: list[Population]
     agreement: list[Agreement]
     clusters: str
-    answer: Answer
+    results: CampaignResults
 
     @cached_property
     def biases(self) -> list[SourceBias]:
@@ -524,7 +524,7 @@ def findings(record: Record, rng: np.random.Generator, cluster: str | None = Non
             found,
             [_agreement(each, rng) for each in found],
             f"{clusters}s",
-            answer(record),
+            results_of(record),
         )
     except RecordError:
         raise

@@ -70,7 +70,7 @@ def page(findings: Findings) -> bytes:
 
 
 def _opening(findings: Findings) -> Iterator[Element]:
-    found = findings.answer
+    found = findings.results
     verdict = found.verdict
     yield _of("p", f"{verdict.is_that[0].upper()}{verdict.is_that[1:]}.", class_="verdict")
     yield _of("p", f"{verdict.because} {verdict.advice}".rstrip())
@@ -84,7 +84,7 @@ def _opening(findings: Findings) -> Iterator[Element]:
 
 def _shares(findings: Findings) -> Iterator[Element]:
     """Yield the objects of each target, the most visited first."""
-    found = findings.answer
+    found = findings.results
     shown = found.targets[:_MAX_OBJECTS]
     draw = _drawing(findings)
     level = percent(LEVEL, 0)

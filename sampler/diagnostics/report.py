@@ -33,7 +33,7 @@ def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
     Args:
         rng: of the tests for cycles.
     """
-    yield _verdict(findings.answer.verdict)
+    yield _verdict(findings.results.verdict)
     yield from _chains(findings.record)
     yield from _extensions(findings.record)
     yield findings.samples

@@ -240,9 +240,9 @@ class Collector:
             raise CatalogError(f"The file has more than {MAX_CATALOG_ITEMS:,} objects. Split it.")
         self._characters += len(item.content) + sum(map(len, item.extra.values()))
         if self._characters > MAX_CATALOG_CHARACTERS:
-            mend = "Remove columns that nobody needs, or split the file." if item.extra else "Split the file."
+            fix = "Remove columns that nobody needs, or split the file." if item.extra else "Split the file."
             raise CatalogError(
-                f"The objects have more than {MAX_CATALOG_CHARACTERS:,} characters in all, at {item.source}. {mend}"
+                f"The objects have more than {MAX_CATALOG_CHARACTERS:,} characters in all, at {item.source}. {fix}"
             )
         self._items[alike] = item
         self._named[item.content] = alike

@@ -34,7 +34,7 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.steps import rows_of, steps_in
-from prefmh_web.campaigns.record.export import answer_now
+from prefmh_web.campaigns.record.export import results_now
 from prefmh_web.console.forms.fields import as_sent
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
@@ -170,7 +170,7 @@ def test_the_verdict_is_on_the_overview_and_then_on_the_card(signed_in, finished
     address = reverse("console:verdict", args=[finished.pk])
     assert address in signed_in.get(finished.get_absolute_url()).content.decode()
     said = signed_in.get(address).content.decode()
-    found = answer_now(finished).verdict
+    found = results_now(finished).verdict
     assert f"<strong>{found.is_that.capitalize()}.</strong>" in said
     assert found.is_that != sampler.NO_SIGN
     assert "that does not mean that its chains have converged" in said

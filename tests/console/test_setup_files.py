@@ -286,7 +286,7 @@ def test_a_broken_list_says_why_and_nothing_of_it_is_saved_or_kept(signed_in, ch
                 each.seek(0)
     answer = create(signed_in, **changes)
     assert message in answer.content.decode()
-    # What was typed can be mended.
+    # What was typed can be fixed.
     assert answer.context["form"][PASTE].value() == changes.get(PASTE, None)
     assert not Campaign.objects.exists()
     assert catalogs.all_names() == []

@@ -1,4 +1,4 @@
-"""Bad files: each problem is told with its place and its mend, and nothing but that is ever raised."""
+"""Bad files: each problem is told with its place and its fix, and nothing but that is ever raised."""
 
 import copy
 import io

@@ -62,13 +62,13 @@ def test_a_message_from_another_thread_wakes_its_reader():
     async def receive() -> dict:
         channel = await layer.new_channel()
         await layer.group_add("group", channel)
-        message = {"type": "look.again"}
+        message = {"type": "refresh"}
         threading.Thread(target=asyncio.run, args=(layer.group_send("group", message),)).start()
         return await asyncio.wait_for(layer.receive(channel), 10)
 
-    assert asyncio.run(receive()) == {"type": "look.again"}
+    assert asyncio.run(receive()) == {"type": "refresh"}
     # Nobody listens any more: a message to a closed loop is dropped, as to a page that has gone.
-    asyncio.run(layer.group_send("group", {"type": "look.again"}))
+    asyncio.run(layer.group_send("group", {"type": "refresh"}))
 
 
 def test_the_clock_ticks_at_once_and_stops():

@@ -242,7 +242,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch, local_allowed, scr
     assert len(script.requests) == 1
 
 
-# What is said of a server whose TLS is wrong: enough to mend it.
+# What is said of a server whose TLS is wrong: enough to fix it.
 
 
 @pytest.fixture(scope="module")

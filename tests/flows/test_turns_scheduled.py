@@ -246,7 +246,7 @@ def test_a_defect_in_one_turn_costs_that_turn_alone(asker, make, slow, eventuall
         eventually(lambda: [comparison for comparison, _ in wanted_of(campaign)] == broken)
         eventually(lambda: "a turn failed" in caplog.text)
     assert not Vote.objects.filter(comparison=broken[0]).exists()
-    # Once it is mended, and the claim has run out, the sweep brings it back.
+    # Once it is fixed, and the claim has run out, the sweep brings it back.
     monkeypatch.setattr(transitions, "cast_votes", cast)
     Turn.objects.update(until=timezone.now())
     tasks.judge_whatever_waits()

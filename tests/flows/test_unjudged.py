@@ -98,7 +98,7 @@ def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, idle_t
     checked_export(campaign, tmp_path)
     client.force_login(researcher)
     assert "wait" in live_page(client, campaign)
-    # The program is mended under its name, and somebody tries again.
+    # The program is fixed under its name, and somebody tries again.
     quality(QUALITY, name="broken")
     client.post(reverse("console:score-again", args=[campaign.pk]))
     idle_tasks()

@@ -1,4 +1,4 @@
-"""The doctor says what is stuck, why, and what mends it; and says nothing of what merely takes its time.
+"""The doctor says what is stuck, why, and what fixes it; and says nothing of what merely takes its time.
 
 What probes and scrapers are told, and who is told nothing.
 

@@ -101,7 +101,7 @@ def test_every_problem_is_listed_at_once():
 def test_of_very_many_problems_a_hundred_are_listed_and_the_others_counted():
     found = problems_of(make_config(space={"kind": "texts", "scenarios": ["x"] * 1_100}))
     assert len(found) == 101
-    assert found[""] == "1,000 more problems follow; mend these first"
+    assert found[""] == "1,000 more problems follow; fix these first"
 
 
 @pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])

@@ -346,7 +346,7 @@ def single_path_chain(kernel: LearnedFragments, states: list[str], log_p0: np.nd
                 continue
             low, high = sorted((state, reached), key=lambda each: read_state(each).size)
             ways = kernel.edits.ways(low, high)
-            # Any one of the ways back; which one a program happens to find does not mend the ratio.
+            # Any one of the ways back; which one a program happens to find does not fix the ratio.
             undo = ways.deletions[0] if state == low else ways.additions[0]
             ratio = math.exp(log_p0[j] - log_p0[i]) * chances[j][undo] / chance
             matrix[i, j] += chance * min(1.0, ratio)

@@ -11,7 +11,7 @@ from tests.support import servers
 from tests.support.installations import wait_for
 from tests.support.servers import Redis
 
-MESSAGE = {"type": "look.again", "group": "voters.1"}
+MESSAGE = {"type": "refresh", "group": "voters.1"}
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_a_message_reaches_the_group_in_every_process_of_the_site(two, somebody)
 
 def test_a_sender_hears_its_own_message_once(two):
     here, there = two
-    own = {"type": "look.again", "group": "my own"}
+    own = {"type": "refresh", "group": "my own"}
     for _ in range(5):
         here.send("voters.1", own)
     # Redis keeps the order of one sender, and the other has heard the last one: no echo is on its way any more.

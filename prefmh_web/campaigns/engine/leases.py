@@ -46,7 +46,7 @@ A lease is a vote that is asked of one person, and comes back when it ends witho
     orphan, adopt    the person's page went away, or came back
     release    ends the leases of somebody whose page has said that it goes, and has not come back
     withdraw   ends the leases of people whose access was withdrawn
-    expire     ends the leases whose time is over; look_again_where_nobody_is_asked finds room that nobody has noted
+    expire     ends the leases whose time is over; refresh_where_nobody_is_asked finds room that nobody has noted
 
 A comparison never has more leases out than votes it can still use (`OpenComparison.has_room`), so nobody's vote comes
 too late. Who looks for a comparison waits for one that others hold at that moment only when there is nothing else.
@@ -241,7 +241,7 @@ def _expire(lease: Lease, now: datetime) -> None:
         dispatch.place_returned(lease.voter.campaign_id, lease.voter_id)
 
 
-def look_again_where_nobody_is_asked() -> None:
+def refresh_where_nobody_is_asked() -> None:
     """Note the room of comparisons that are passed over although nobody has a lease on them: there are none, unless a
     process has died in between.
     """

@@ -100,7 +100,7 @@ def try_again(comparison_id: int) -> None:
         _note(comparison, Event.Kind.STEP_TRIED_AGAIN)
         # Those who have it on their screen may leave no room for others.
         transitions.look_for_room(comparison)
-        dispatch.look_again(comparison.chain.campaign)
+        dispatch.refresh(comparison.chain.campaign)
 
 
 def end_chain(comparison_id: int, words: str) -> None:

@@ -11,7 +11,7 @@
     decide_by_numbers   decides a locked step whose objects have the numbers that its rule goes by
 
 Who waits for whom: a writer locks the comparison or the chain, then leases, then the voter, then, at a campaign's
-very end, the campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here
+very end, the campaign, and holds no lock while a slow kernel or a network works. On SQLite every transaction here
 begins as a writer, so the locks are one.
 
 What settles a step, for each kind of evidence that rules use.
@@ -303,7 +303,7 @@ def finish_if_done(campaign: Campaign) -> None:
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
-            dispatch.look_again(campaign)
+            dispatch.refresh(campaign)
 
 
 def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:

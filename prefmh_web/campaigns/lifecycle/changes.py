@@ -142,7 +142,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str 
                 dispatch.propose(chain)
     # What the caller holds may have been read before somebody else changed it.
     campaign.refresh_from_db()
-    dispatch.look_again(campaign)
+    dispatch.refresh(campaign)
 
 
 def _change_draft(campaign: Campaign, config: CampaignConfig, file: File[Any] | None) -> None:

@@ -177,7 +177,7 @@ def pause_at_cap(campaign: Campaign) -> None:
     if not marked.update(status=Campaign.Status.PAUSED):
         return
     logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
-    dispatch.look_again(campaign)
+    dispatch.refresh(campaign)
 
 
 def resume(campaign: Campaign) -> None:
@@ -239,7 +239,7 @@ def finish_now(campaign: Campaign) -> None:
         if not found.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
             raise NotPossible("Only a campaign that is running or paused can be finished.")
         events.note(campaign.pk, events.Kind.FINISHED_NOW, said={"verdict": verdict})
-        dispatch.look_again(campaign)
+        dispatch.refresh(campaign)
     campaign.refresh_from_db(fields=["status", "finished_at"])
 
 
@@ -271,7 +271,7 @@ def request_deletion(campaign: Campaign, typed_name: str) -> None:
         campaign.invitations.filter(revoked_at__isnull=True).update(revoked_at=now)
         campaign.voters.filter(removed_at__isnull=True).update(removed_at=now)
         dispatch.delete(campaign)
-    dispatch.look_again(campaign)
+    dispatch.refresh(campaign)
 
 
 def _not_stopped(campaign: Campaign) -> NotPossible:
@@ -424,7 +424,7 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
     _reload(campaign)
     if not changed:
         raise _not_from(campaign, before, after)
-    dispatch.look_again(campaign)
+    dispatch.refresh(campaign)
 
 
 def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:

@@ -202,7 +202,7 @@ class _Batch:
         if comparison.verdict is None and failure is None:
             # People's votes may have come between; and a vote on its way keeps others from being asked.
             dispatch.judge(comparison)
-        dispatch.look_again(campaign)
+        dispatch.refresh(campaign)
         stops = ""
         if (change := each.admitted.change) is not None:
             judges.row_of(judge, change.now)

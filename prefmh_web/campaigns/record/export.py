@@ -1,5 +1,5 @@
 """The record as files: JSON documents, CSV tables, and what people saw. `sampler.tables` declares them. And what it
-says: the page, the API and the ZIP show the same answer.
+says: the page, the API and the ZIP show the same results.
 
 They are streamed row by row, one by one or as one ZIP, as they stood at the moment of a `Snapshot`.
 
@@ -132,7 +132,7 @@ def results(snapshot: Snapshot) -> Iterator[str]:
         NotPossible: the campaign is too large for that (`is_small_enough`).
     """
     yield BYTE_ORDER_MARK
-    yield from as_csv(answer_of(snapshot).rows())
+    yield from as_csv(results_of(snapshot).rows())
 
 
 def in_pieces(lines: Iterator[str]) -> Iterator[str]:
@@ -325,7 +325,7 @@ MAX_ROWS = 400_000
 """Samples and votes that are held in memory at once, half a kB each."""
 
 
-def answer_of(snapshot: Snapshot) -> sampler.Answer:
+def results_of(snapshot: Snapshot) -> sampler.CampaignResults:
     """Return what a campaign has found at a moment.
 
     Raises:
@@ -344,18 +344,19 @@ def answer_of(snapshot: Snapshot) -> sampler.Answer:
     for table in (tables.STATES, tables.STEPS, tables.VOTES, tables.SCORES, tables.EVENTS):
         record.tables[table.name] = _read(table, getattr(rows, table.name)(snapshot))
     record.tables["properties"] = list(_measured(snapshot, visited))
-    return sampler.answer(record)
+    return sampler.results_of(record)
 
 
-# Of each campaign its last answer, after what it was computed from: nothing else that it depends on changes.
-_memory: dict[int, tuple[tuple[dict[int, int], dict[tuple[int, int], int], str, int, int], sampler.Answer]] = {}
+_Computed = tuple[dict[int, int], dict[tuple[int, int], int], str, int, int]
+# Of each campaign its last results, after what they were computed from: nothing else that they depend on changes.
+_memory: dict[int, tuple[_Computed, sampler.CampaignResults]] = {}
 
 
-def answer_now(campaign: Campaign) -> sampler.Answer:
-    """Return what a started campaign has found by now. The last few answers are kept while nothing changes them.
+def results_now(campaign: Campaign) -> sampler.CampaignResults:
+    """Return what a started campaign has found by now. The last few results are kept while nothing changes them.
 
     Raises:
-        NotPossible: as `answer_of` does.
+        NotPossible: as `results_of` does.
     """
     snapshot = Snapshot.now(campaign)
     # Scorers may lag behind the steps.
@@ -363,12 +364,12 @@ def answer_now(campaign: Campaign) -> sampler.Answer:
     scores = there.count() if campaign.config.all_scorers else 0
     now = snapshot.steps, snapshot.open_votes, campaign.status, snapshot.config.steps, scores
     kept = _memory.pop(campaign.pk, None)
-    answer = kept[1] if kept and kept[0] == now else answer_of(snapshot)
-    _memory[campaign.pk] = now, answer
+    results = kept[1] if kept and kept[0] == now else results_of(snapshot)
+    _memory[campaign.pk] = now, results
     while len(_memory) > _KEPT:
         oldest, *_ = _memory
         _memory.pop(oldest, None)
-    return answer
+    return results
 
 
 def verdict_now(campaign: Campaign) -> str:
@@ -376,20 +377,20 @@ def verdict_now(campaign: Campaign) -> str:
     if campaign.is_draft:
         return sampler.NOT_JUDGED
     try:
-        return answer_now(campaign).verdict.is_that
+        return results_now(campaign).verdict.is_that
     except NotPossible:
         return sampler.NOT_JUDGED
 
 
 def kept_verdict(campaign: Campaign, steps: int) -> str:
     """Return the verdict on a finished campaign of so many decided steps, if it is in memory; else the empty text."""
-    (decided, _, status, *_), answer = _memory.get(campaign.pk, (({}, {}, "", 0, 0), None))
+    (decided, _, status, *_), results = _memory.get(campaign.pk, (({}, {}, "", 0, 0), None))
     is_of_now = status == campaign.status == Campaign.Status.FINISHED and sum(decided.values()) == steps
-    return answer.verdict.is_that if answer and is_of_now else ""
+    return results.verdict.is_that if results and is_of_now else ""
 
 
 def is_small_enough(snapshot: Snapshot) -> bool:
-    """True where the answer can be computed here."""
+    """True where the results can be computed here."""
     return _size(snapshot) <= MAX_ROWS
 
 
@@ -399,10 +400,10 @@ def _size(snapshot: Snapshot) -> int:
 
 def _read(table: tables.Table, written: Iterator[Row]) -> list[tables.Row]:
     """Return rows as a reader of the export has them: as texts, by column, without protecting apostrophes. Of long
-    tables they have what an answer reads.
+    tables they have what results read.
     """
     header = [str(name) for name in next(written)]
-    kept = sampler.ANSWERED_FROM.get(table.name, header)
+    kept = sampler.RESULTS_FROM.get(table.name, header)
     indices = [(name, header.index(name)) for name in kept]
     found = []
     for cells in written:

@@ -32,7 +32,7 @@ from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.monitoring.steps import STATUSES
 from prefmh_web.campaigns.record import export, rows
-from prefmh_web.campaigns.record.export import answer_now
+from prefmh_web.campaigns.record.export import results_now
 from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
 from prefmh_web.console.views import common
@@ -116,23 +116,23 @@ def results(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResp
 @common.campaign_page(is_started=True)
 def found(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what was found: a part of the page that loads after itself."""
-    answer, reason = _answer(campaign)
-    found = answer and found_page(campaign, answer)
+    results, reason = _results(campaign)
+    found = results and found_page(campaign, results)
     return common.page(request, campaign, "console/_found.html", found=found, reason=reason)
 
 
 @common.campaign_page(is_started=True)
 def verdict(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show whether the chains look converged: a part of the overview that loads after itself."""
-    answer, reason = _answer(campaign)
-    verdict, template = answer and answer.verdict, "console/_convergence_verdict.html"
+    results, reason = _results(campaign)
+    verdict, template = results and results.verdict, "console/_convergence_verdict.html"
     return common.page(request, campaign, template, verdict=verdict, reason=reason, no_sign=sampler.NO_SIGN)
 
 
-def _answer(campaign: Campaign) -> tuple[sampler.Answer | None, str]:
+def _results(campaign: Campaign) -> tuple[sampler.CampaignResults | None, str]:
     """Return what a campaign has found so far, or why nothing is known yet."""
     try:
-        return answer_now(campaign), ""
+        return results_now(campaign), ""
     except NotPossible as reason:
         return None, str(reason)
 

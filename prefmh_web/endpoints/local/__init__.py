@@ -97,7 +97,7 @@ def needs(module: str) -> ModuleType:
     """Return a module of the extra.
 
     Raises:
-        ImportError: it is not installed; the error says how to mend that.
+        ImportError: it is not installed; the error says how to fix that.
     """
     try:
         return import_module(module)

@@ -1,4 +1,4 @@
-"""manage.py doctor: what is stuck, why, and what mends it."""
+"""manage.py doctor: what is stuck, why, and what fixes it."""
 
 import sys
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         found = doctor.findings()
         for finding in found:
             self.stdout.write(self.style.WARNING(f"- {finding.what}"))
-            self.stdout.write(f"    {finding.mend}")
+            self.stdout.write(f"    {finding.fix}")
         if found:
             sys.exit(1)
         self.stdout.write("No problems found.")

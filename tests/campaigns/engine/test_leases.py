@@ -65,7 +65,7 @@ def test_a_comparison_that_is_passed_over_is_found_while_others_are_asked_about(
     held = leases.take(asked)
     passed_over = Comparison.objects.filter(verdict__isnull=True).exclude(pk=held.comparison_id)
     assert passed_over.update(is_askable=False)
-    leases.look_again_where_nobody_is_asked()
+    leases.refresh_where_nobody_is_asked()
     assert all(comparison.is_askable for comparison in passed_over.all())
     assert leases.take(forgotten)
 

@@ -71,7 +71,7 @@ def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle
     assert (skipped.suspended_for, skipped.verdict, skipped.is_askable) == ("skips", None, False)
     assert leases.take(newcomer(campaign)) is None
     # The sweep finds comparisons that nobody is asked about; this is none of them.
-    leases.look_again_where_nobody_is_asked()
+    leases.refresh_where_nobody_is_asked()
     sweep_everything()
     assert leases.take(newcomer(campaign)) is None
     assert not Vote.objects.exists()

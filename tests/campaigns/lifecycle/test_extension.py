@@ -10,7 +10,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Chain, NotPossible, Side, Voter
-from prefmh_web.campaigns.record.export import answer_now
+from prefmh_web.campaigns.record.export import results_now
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.findings import findings
@@ -122,7 +122,7 @@ def test_the_results_that_are_kept_know_every_extension(short):
     finish(short)
     for times in (1, 2):
         changes.extend(short, FURTHER)
-        assert answer_now(Campaign.objects.get(pk=short.pk)).extended == times
+        assert results_now(Campaign.objects.get(pk=short.pk)).extended == times
 
 
 def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):

@@ -10,7 +10,7 @@ from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.judging import scorers_of
 from prefmh_web.campaigns.proposals import scoring
-from prefmh_web.campaigns.record.export import answer_now, answer_of
+from prefmh_web.campaigns.record.export import results_now, results_of
 from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.scorers import commands
 from tests.support.campaigns import make_campaign, make_config, swept, voted_to_the_end
@@ -65,11 +65,11 @@ def test_the_results_that_are_kept_know_scores_that_come_later(researcher, idle_
     config = make_config(judges=[], rule={"kind": "base"}, kernel={"kind": "independent"}, chains=4, steps=30)
     campaign = swept(make_campaign(researcher, config=config, scorer_names="length"))
     assert campaign.status == "finished"
-    before = answer_now(campaign).verdict
+    before = results_now(campaign).verdict
     declare("print(int(told['content'][-20:] > 'm'), flush=True)")
     status.ask_scorers_again(campaign)
     idle_tasks()
-    assert before != answer_now(campaign).verdict == answer_of(Snapshot.now(campaign)).verdict
+    assert before != results_now(campaign).verdict == results_of(Snapshot.now(campaign)).verdict
 
 
 def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_tasks, declare):

@@ -11,7 +11,7 @@ import numpy as np
 import openpyxl
 import pytest
 
-from sampler import Record, answer, parse_config, tables
+from sampler import Record, parse_config, results_of, tables
 from sampler.__main__ import main
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.page import page
@@ -168,7 +168,7 @@ def record():
 @pytest.fixture
 def folder(record, tmp_path, monkeypatch):
     """An unpacked export, where the snippets run."""
-    found = list(answer(record).rows())
+    found = list(results_of(record).rows())
     samples = [tables.SAMPLES.header, *(list(row.values()) for row in record["samples"])]
     for name, rows, encoding in (("results.csv", found, "utf-8-sig"), ("samples.csv", samples, "utf-8")):
         with (tmp_path / name).open("w", encoding=encoding, newline="") as file:
@@ -213,7 +213,7 @@ def test_arviz_takes_the_chains_as_chains(record, folder, capsys):
 def test_r_sorts_the_objects_by_their_shares(record, folder):
     (code,) = snippets("r")
     told = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, check=True).stdout
-    largest = answer(record).shares[0]
+    largest = results_of(record).shares[0]
     assert record["states"][largest.object]["content"] in told.splitlines()[1]
 
 
@@ -234,5 +234,5 @@ def test_excel_sorts_the_objects_by_their_shares_and_takes_none_for_a_formula(re
     assert not [cell.value for row in rows for cell in row if cell.data_type == "f"]
     share, content = (next(cell.column - 1 for cell in header if cell.value == name) for name in ("share", "content"))
     rows.sort(key=lambda row: row[share].value, reverse=True)
-    largest = answer(record).shares[0]
+    largest = results_of(record).shares[0]
     assert record["states"][largest.object]["content"] in rows[0][content].value
