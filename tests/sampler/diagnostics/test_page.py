@@ -101,7 +101,7 @@ def test_chromium_shows_the_page_and_finds_nothing_to_run_or_load(hostile, chrom
 def test_the_verdict_stands_first_and_each_picture_has_a_table(hostile):
     found = read(page_of(hostile))
     text = [each for each in map(str.strip, found.text) if each]
-    verdict = findings(hostile, np.random.default_rng(1)).answer.verdict
+    verdict = findings(hostile, np.random.default_rng(1)).results.verdict
     heading = text.index(hostile.config["name"], 2)
     assert text[heading + 1].lower() == f"{verdict.is_that}."
     assert found.tags.count("svg") == found.tags.count("table") >= 5
