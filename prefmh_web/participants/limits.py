@@ -123,11 +123,7 @@ def has_waited_enough(voter: Voter) -> bool:
 
 
 def settled(voter: Voter) -> Outcome | None:
-    """Return how a part has ended: no further pair is leased then. None, without a look, where it goes on as long as
-    the campaign does: no wait can end it, and no extension has let a finished campaign go on.
-    """
-    if limits_of(voter.campaign).wait_minutes is None and not voter.campaign.steps_added:
-        return None
+    """Return how somebody's part has ended, after which no further pair is leased; None while it goes on."""
     outcome = Participation.objects.filter(voter=voter).values_list("outcome", flat=True).first()
     return Outcome(outcome) if outcome else None
 

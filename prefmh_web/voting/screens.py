@@ -172,7 +172,10 @@ def _look(voter: Voter) -> Screen:
     if asked.ends_parts:
         minutes = limits.minutes_done(voter)
         over = limits.reached(voter, minutes)
-    if over := over or limits.settled(voter):
+    # A wait can have ended a part, and an extension lets a finished campaign go on for those who have not ended.
+    if over is None and (asked.wait_minutes is not None or campaign.steps_added):
+        over = limits.settled(voter)
+    if over:
         # The pair on the screen may still be answered.
         lease = leases.live_lease_of(voter) if voter.holds_a_lease else None
     elif voter.holds_a_lease or not asked.has_checks or (check := attention.due(voter)) is None:
