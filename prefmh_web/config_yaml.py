@@ -68,19 +68,19 @@ class Document:
 
     Args:
         data: of dictionaries, lists, texts, numbers, truth values and None.
-        places: by path, such as ("judges", "0", "budget"), where it stands: line and column, from 1. Not by its text,
+        places: by path, such as ("judges", "0", "votes"), where it stands: line and column, from 1. Not by its text,
             which would repeat every key above it.
     """
 
     data: Any = None
-    indices: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)
+    places: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)
 
     def problem(self, path: str, message: str) -> Problem:
         """Return a problem with what stands at a path; what is missing has the line of what it is missing in."""
         parts = tuple(path.split(".")) if path else ()
-        while parts and parts not in self.indices:
+        while parts and parts not in self.places:
             parts = parts[:-1]
-        line, column = self.indices.get(parts, (1, 1))
+        line, column = self.places.get(parts, (1, 1))
         return Problem(message=message, path=path, line=line, column=column)
 
 
@@ -127,7 +127,7 @@ class _Reader:
     def _value(self, event: Event, path: tuple[str, ...], depth: int) -> Any:
         self._values += 1
         # Of what a mapping holds, the key's place is known already.
-        self.document.indices.setdefault(path, (event.start_mark.line + 1, event.start_mark.column + 1))
+        self.document.places.setdefault(path, (event.start_mark.line + 1, event.start_mark.column + 1))
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise _at(event, "Anchors and aliases (& and *) are not read; write the value out")
         if event.tag is not None:

@@ -134,8 +134,7 @@ class Client:
         return Dialect(self.endpoint.dialect).server
 
     async def ask(self, question: ChatRequest) -> Reply:
-        """Return the reply to a question; constrained to its choices where the server can, which is checked all the
-        same.
+        """Return the reply to a question; constrained to its choices where the server can; they are checked anyway.
 
         Raises:
             EndpointError: there is none, or not the log-probabilities that were asked for; or it does not count.

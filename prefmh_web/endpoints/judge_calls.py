@@ -11,8 +11,7 @@ ones may be asked another time. `failure` says what to do about them (`errors.py
 seconds, a `NeedsAttention` when somebody has seen to it.
 
 An unparsable reply is asked again, with another seed and under the same presentation, up to `MAX_ATTEMPTS` times in
-all. That makes a vote one given that the reply is a label; `ModelAnswer.attempts` counts, for the page that shows how
-often.
+all. That makes a vote one given that the reply is a label; `ModelAnswer.attempts` counts, for the page that shows it.
 
 Whoever asks may say whose replies count (`replies.Admitted`). A reply of another model is dropped before it is read,
 so whether it counts cannot depend on its answer, and nothing more is asked.
@@ -151,7 +150,7 @@ async def votes(
     log-probabilities alone, so it cannot depend on an answer.
 
     Args:
-        endpoint: votes are sampled in place of p where *Test* has seen that it samples plainly.
+        endpoint: votes are sampled in place of p where *Test* has seen that it does not truncate.
         proposal_first: one entry a vote: whether it shows the proposal as A; see `sampler.judges.presentation`.
         rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
         uniforms: on [0, 1), one a vote, each vote's own: the same numbers would give the same votes.
@@ -207,7 +206,7 @@ async def detection(endpoint: Endpoint, question: str, shown: judges.ShownObject
 async def _sampled(
     endpoint: Endpoint, pair: Pair, order: Mapping[int, bool], rng: np.random.Generator, admitted: Admitted | None
 ) -> Answers:
-    """Ask for a vote at each place, one request each, at the judge's temperature."""
+    """Ask for a vote at each index, one request each, at the judge's temperature."""
     question = question_for(endpoint, pair.temperature, judges.LABELS)
 
     def job(index: int, first: bool) -> Job[ModelAnswer]:

@@ -58,8 +58,7 @@ class Endpoint(models.Model):
     can_token_ids = models.BooleanField(null=True, editable=False)
     can_images = models.BooleanField(null=True, editable=False)
     can_vary = models.BooleanField(null=True, editable=False)
-    # What *Test* saw of its distribution (`truth.py`): whether it samples plainly, null where that is not tested, and
-    # why.
+    # What *Test* saw of its distribution (`truth.py`): whether it is untruncated, null where not tested, and why.
     samples_untruncated = models.BooleanField(null=True, editable=False)
     sampling_evidence = models.CharField(max_length=300, blank=True, editable=False)
     context_tokens = models.PositiveIntegerField(null=True, editable=False)

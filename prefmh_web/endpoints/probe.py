@@ -1,5 +1,4 @@
-"""*Test* of an endpoint: what kind of server it is, what it can do, seen by trying it, and the distribution of its
-replies.
+"""*Test* of an endpoint: what kind of server it is, what it can do when tried, and how its replies are distributed.
 
     listed             the models that a server has, for a form that is being filled in
     most               how many requests a test makes at most, and what they cost at most, told before
@@ -8,12 +7,12 @@ replies.
     probe              kind and abilities; what was seen is kept with the endpoint, null where it was not tried
     examine            all that Start needs to know of a judge's endpoint before a campaign relies on it
     examine_writer     the same of one that writes texts
-    test_distribution           the distribution again, with the pairs of a campaign, where Start is at it
+    test_distribution  the distribution again, with the pairs of a campaign, where Start is at it
 
 The abilities:
 
     independent replies different seeds give different replies (else all votes would be copies of one)
-    constrained replies         a reply constrained to two unlikely words is one of them
+    constrained replies a reply constrained to two unlikely words is one of them
     log-probabilities   the first token comes with those of its rivals
     token ids           a chat becomes ids, ids go in and come out, at plain temperature sampling, and become a text
     images              a picture changes how many tokens the server reads, and what is in it does not
@@ -131,7 +130,7 @@ def _wrong_address(endpoint: Endpoint, reason: str) -> str:
 def probe(endpoint: Endpoint) -> tuple[list[Observation], EndpointError | None]:
     """Try an endpoint, keep what was seen with it, and return it in words, with why it ended early if it did.
 
-    A resting circuit is no obstacle: who presses the button has often just fixed the server.
+    An open circuit is no obstacle: who presses the button has often just fixed the server.
     """
     request_limits_of(endpoint).circuit.release()
     found = called(call(endpoint, [_tried]))
@@ -382,7 +381,7 @@ def _model_in(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_distribution(endpoint: Endpoint, pairs: Sequence[truth.Pair]) -> EndpointError | None:
-    """Test how an endpoint samples again, with pairs of a campaign, keep what was seen, and return why that failed."""
+    """Test again how an endpoint samples, with pairs of a campaign, keep what was seen, and return why that failed."""
     seen, failure = truth.truth(endpoint, pairs)
     if failure is None:
         others = [row for row in endpoint.profile["fields"] if row["field"] != truth.TRUTH]

@@ -125,8 +125,7 @@ class Server:
         cannot_but_think: a regular expression that finds the names of models which think whatever they are told.
         least_effort: the fields that keep the thoughts of these short.
         names_its_provider: whether a reply says who answered in its place, which is a part of the identity.
-        why_untruncated: why its sampling is known to be changed by nothing but the temperature; empty where it is not
-            known.
+        why_untruncated: why its sampling is known to be changed by the temperature alone; empty where it is not known.
         writing: how it goes on from token ids; None where it takes or returns none.
         picture_tokens: of one picture of up to 1024 by 1024 pixels at most, by the documentation; 0 where it does not
             say.

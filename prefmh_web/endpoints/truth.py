@@ -1,5 +1,4 @@
-"""Whether a server samples from the distribution that it tells, asked of a server as `sampler.judges.replies` judges
-replies.
+"""Whether a server samples from the distribution that it tells, asked as `sampler.judges.replies` judges replies.
 
     temperature  replies differ at a high one, and not where it leaves one token to choose from
     truth        pairs whose reported p lies in .6 to .85, four of them: 200 replies in both orders, 400 in doubt
@@ -100,8 +99,7 @@ def why_untestable(endpoint: Endpoint) -> str:
 
 
 def differs(endpoint: Endpoint, fields: Sequence[str] = DISTRIBUTION) -> str:
-    """Return why votes would have another distribution than the one that is told, by the last test; empty where none
-    saw that.
+    """Return why votes would have another distribution than the one told, by the last test; empty where none saw that.
 
     Args:
         fields: those that count. For sampled votes the temperature as well.
@@ -124,8 +122,8 @@ def untruncated(endpoint: Endpoint) -> tuple[bool | None, str]:
     if why := differs(endpoint, (*DISTRIBUTION, TEMPERATURE)) or why_untestable(endpoint):
         return False, why
     distributions = [seen for seen in _rows(endpoint) if seen["field"] in DISTRIBUTION]
-    if plain := [seen["evidence"] for seen in distributions if seen["effect"] == Effect.OBEYED]:
-        return True, "; ".join(plain)
+    if evidence := [seen["evidence"] for seen in distributions if seen["effect"] == Effect.OBEYED]:
+        return True, "; ".join(evidence)
     told = f" (its last test could not tell: {distributions[0]['evidence']})" if distributions else ""
     why = f"whether its votes have its model's own distribution is not tested{told}. Press Test on the endpoint's page"
     return None, why

@@ -120,7 +120,7 @@ def _check(campaign: Campaign, max_requests: int | None) -> None:
         raise Blocked(f"{campaign.name}: {judge.stopped_because} Open the campaign's page to go on.")
     for scorer in campaign.scorers.filter(name__in=campaign.config.rule_scorers).exclude(stopped_because=""):
         raise Blocked(
-            f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Mend it, press "
+            f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Fix it, press "
             "“Try the scorers again” on the campaign's page, and run the same command again"
         )
     # Each chain that is not at its end waits for a number that its scorer says there is not, or for somebody to see to

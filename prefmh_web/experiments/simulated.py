@@ -154,7 +154,7 @@ class Judge:
         if "yes or no" in said.lower():
             return {"Yes": GAIN * (score - 0.5), "No": GAIN * (0.5 - score)}
         positions = np.linspace(0, 1, len(choices))
-        return {each: -((GAIN * (score - index)) ** 2) for each, index in zip(choices, positions, strict=True)}
+        return {each: -((GAIN * (score - position)) ** 2) for each, position in zip(choices, positions, strict=True)}
 
     def _scored(self, about: str, shown: str | bytes) -> float:
         """Return an object's score by the name of a question, 0 to 1: of one without a measure, the mean of all."""

@@ -75,9 +75,7 @@ def _check(voter: Voter, trial: InsertedTrial) -> AttentionCheck | None:
 
 
 def _shown_in(voter: Voter, trial: InsertedTrial) -> dict[str, Any] | None:
-    """Return what a trial shows and what is right, as columns of `AttentionCheck`; None where the person has no such
-    pair.
-    """
+    """Return what a trial shows and what is right, as columns of `AttentionCheck`; None without such a pair."""
     if trial.gold is not None:
         gold = started_campaign(voter.campaign).config.study.protocol.gold[trial.gold]
         right, is_swapped = Side(gold.answer), trial.side == "second"

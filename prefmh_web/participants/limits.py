@@ -240,7 +240,7 @@ def needs(config: sampler.ChainConfig, protocol: Protocol) -> Answers:
 
 
 def require_startable(campaign: Campaign) -> None:
-    """Demand of a draft that the pairs of its protocol fit its setup, which may have changed since; that a panel, whose
+    """Require that the pairs of a draft's protocol fit its setup, which may have changed since; that a panel, whose
     people are known, is not sent by a platform or stopped by a limit; that there are places for as many different
     people as each pair needs; and that its budget, if it has one, covers whatever its chains and shares can ask for.
 
@@ -285,7 +285,7 @@ def _require_unlimited(study: Study) -> None:
 
 
 def require_covers(campaign: Campaign) -> None:
-    """Demand that the budget of a started campaign, if it has one, covers chains as long as its config now says.
+    """Require that the budget of a started campaign, if it has one, covers chains as long as its config now says.
 
     Raises:
         NotPossible: it does not; the message says how many answers would.

@@ -3,7 +3,7 @@ record stays whole.
 
     Participant      a person, as a platform names them to one owner of campaigns
     Participation    a participant in one campaign, and the voter that they are there
-    Check            a trial between their pairs that is no vote
+    AttentionCheck   a trial between their pairs that is no vote
 """
 
 from __future__ import annotations

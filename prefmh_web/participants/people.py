@@ -148,9 +148,9 @@ def _medians(voters: QuerySet[Voter]) -> dict[int, float]:
     """
     seen = ExpressionWrapper(F("elapsed_ms") - Coalesce(F("hidden_ms"), 0), IntegerField())
     timed = Vote.objects.filter(voter__in=voters, elapsed_ms__isnull=False).annotate(seen_ms=seen)
-    index = Window(RowNumber(), partition_by="voter", order_by=("seen_ms", "pk"))
+    number = Window(RowNumber(), partition_by="voter", order_by=("seen_ms", "pk"))
     many = Window(Count("pk"), partition_by="voter")
-    twice = timed.annotate(twice=index * 2, many=many).filter(twice__gte=F("many"), twice__lte=F("many") + 2)
+    twice = timed.annotate(twice=number * 2, many=many).filter(twice__gte=F("many"), twice__lte=F("many") + 2)
     middle: defaultdict[int, list[int]] = defaultdict(list)
     for voter, seen_ms in twice.values_list("voter_id", "seen_ms"):
         middle[voter].append(seen_ms or 0)

@@ -33,7 +33,7 @@ Two modes, told apart by `DATABASE_URL`:
     LOCAL_MODELS    language models the site runs itself, in the worker of the queue "gpu": name=folder,name2=folder2
     LOCAL_IMAGE_MODELS   SDXL-Turbo and models built like it, run in the same worker: name=folder,name2=folder2
     LOCAL_DEVICE    where they run: cuda, cuda:1, cpu; default: CUDA if there is any
-    MODEL_CAP_COST       what all campaigns together may spend on models, in the currency of the endpoints' prices;
+    MODEL_CAP_COST  what all campaigns together may spend on models, in the currency of the endpoints' prices;
                     at that, those that ask models are paused. Default: no cap
     MODEL_CAP_REQUESTS   how many requests they may make together. Default: no cap
     SCORERS         programs that give objects a number: name=command,name2=command2; a comma in quotation marks is the
@@ -235,7 +235,7 @@ def _commands(given: str) -> dict[str, tuple[str, ...]]:
 
 
 Count = Annotated[int, _number(int, lambda count: count >= 0, "a whole number")]
-Indices = Annotated[int, _number(int, lambda count: 0 <= count <= 1_000, "a whole number, at most 1000")]
+PoolSize = Annotated[int, _number(int, lambda count: 0 <= count <= 1_000, "a whole number, at most 1000")]
 Seconds = Annotated[
     float, _number(float, lambda seconds: 0 < seconds <= 86_400, "a number of seconds above 0, at most a day’s 86400")
 ]
@@ -266,7 +266,7 @@ class Environment(BaseSettings):
 
     # The servers beside ours. None of them set means embedded.
     database_url: Annotated[str, _require_scheme(("postgresql", "postgres"))] | None = None
-    database_pool_size: Indices = 0
+    database_pool_size: PoolSize = 0
     redis_url: Annotated[str, _require_scheme(_REDIS)] | None = None
     redis_timeout_seconds: Seconds = 0.5
     celery_broker_url: Annotated[str, _require_scheme(_BROKERS)] | None = None

@@ -263,7 +263,7 @@ def tell_share(token: str) -> Callable[[float], None]:
 
 
 def notify(*groups: str) -> None:
-    """Nudge the pages of these groups once the current transaction has committed, if it does."""
+    """Notify the pages of these groups once the current transaction has committed, if it does."""
 
     # A function of its own: when a robust hook fails, Django logs its __qualname__, which a partial lacks.
     def send() -> None:

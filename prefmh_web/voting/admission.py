@@ -134,7 +134,7 @@ def _require_open(invitation: Invitation, arrival: Arrival | None) -> None:
 
 
 def _require_left(campaign: Campaign) -> None:
-    """Demand that somebody new can take part: the campaign goes on and has a place."""
+    """Require that somebody new can take part: the campaign goes on and has a place."""
     recruiter = limits_of(campaign).recruiter
     if campaign.status == Campaign.Status.FINISHED:
         if recruiter.person:

@@ -203,8 +203,8 @@ def _takers(pages: list[Page]) -> set[int]:
     takers = open_comparisons.takers(campaign, [(page.voter.pk, page.status) for page in pages])
     waiting = [page.voter.pk for page in pages if page.status == Campaign.Status.RUNNING]
     takers |= on_demand.seekers(campaign, waiting)
-    held_up = is_stalled(campaign)
-    outdated = {page.voter.pk for page in pages if page.says_stalled not in (None, held_up)}
+    stalled = is_stalled(campaign)
+    outdated = {page.voter.pk for page in pages if page.says_stalled not in (None, stalled)}
     return takers | outdated
 
 

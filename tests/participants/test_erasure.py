@@ -197,7 +197,7 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     assert "This field is required" in owner.post(path, {"scope": "participant"}).content.decode()
     assert not Voter.objects.filter(erasure_requested_at__isnull=False).exists()
     told = owner.post(path, {"scope": "participant", "is_forced": "on", "is_sure": "on"}, follow=True)
-    assert "Nothing says any more who person" in told.content.decode()
+    assert f"Nothing says any more who person {number_of(person)} is." in told.content.decode()
     assert payments_of(owner, study) == []
     # A part that nobody can be paid for gives its place back.
     assert limits.held(study, study.config.study).count() == 0

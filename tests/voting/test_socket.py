@@ -274,7 +274,7 @@ class DistantPage:
 
 
 @pytest.mark.parametrize("staying", [0, 1, 2])
-def test_however_pages_come_and_go_one_of_those_that_wait_hears_the_nudges(researcher, idle_tasks, staying):
+def test_however_pages_come_and_go_one_of_those_that_wait_hears_the_notifications(researcher, idle_tasks, staying):
     voter = Voter.objects.create(campaign=make_campaign(researcher))
 
     async def hearing(rng: random.Random) -> tuple[int, int]:

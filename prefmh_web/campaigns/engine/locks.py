@@ -159,8 +159,7 @@ def _comparison(row: Sequence[Any]) -> Comparison:
 
 
 def person(voter_id: int) -> Voter:
-    """Return a voter with their campaign, the number of their votes, and whether a lease is theirs, in one
-    statement.
+    """Return a voter with their campaign, the number of their votes, and whether they hold a lease, in one statement.
 
     Raises:
         Voter.DoesNotExist: there is none.

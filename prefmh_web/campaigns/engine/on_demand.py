@@ -64,7 +64,7 @@ def open_for(voter: Voter) -> None:
 
 
 def open_spare(campaign: Campaign) -> None:
-    """Demand so many chains that all newcomers find a free pair, and one of four people who are there another."""
+    """Demand so many chains that all newcomers find a free pair, and one in four of all who are there another."""
     with transaction.atomic():
         if not lock(campaign):
             return
@@ -198,7 +198,7 @@ def _locked_status(campaign: Campaign) -> str:
 
 
 def _pending() -> QuerySet[ChainOnDemand]:
-    """Openings that have brought nobody a pair yet: without a chain, or its first proposal is being drawn."""
+    """Demands that have brought nobody a pair yet: without a chain, or its first proposal is being drawn."""
     open_ones = Comparison.objects.filter(chain=OuterRef("chain"), verdict__isnull=True)
     proposes = Q(chain__votes=0, chain__step__lt=F("chain__length")) & ~Exists(open_ones)
     return ChainOnDemand.objects.filter(Q(chain__isnull=True) | proposes)

@@ -159,7 +159,7 @@ def remind(campaign: Campaign, panelist: int) -> None:
 
 
 def require_no_panel(campaign: Campaign) -> None:
-    """Demand that people of a campaign may come and go.
+    """Require that people of a campaign may come and go.
 
     Raises:
         NotPossible: they are a panel.

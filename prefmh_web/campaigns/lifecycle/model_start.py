@@ -1,11 +1,12 @@
 """What Start makes sure of where models judge, write or score: that they can be asked, and what they are asked.
 
-    examined          every endpoint is tested, and refused where its votes could not have the distribution that they
-    should check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule
-    needs check_questions   each question with the largest objects fits into the context of the server that answers it
-    check_distributions        votes have the distribution that the server tells, by its last test or by one with the
-    campaign's own pairs require_room       no cap on what models may take is reached; asked when a campaign is resumed,
-    too freeze            the judges as they are from now on; freeze_scorers the scorers
+    examined          every endpoint is tested, and refused where its votes could not have the distribution they should
+    check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule needs
+    check_questions   each question with the largest objects fits into the context of the server that answers it
+    check_distributions   votes have the distribution that the server tells, by its last test or by one with the
+                      campaign's own pairs
+    require_room      no cap on what models may take is reached; asked when a campaign is resumed, too
+    freeze            the judges as they are from now on; freeze_scorers the scorers
 
 The first four take requests, so they run before the transaction that starts the campaign, and out of the web request.
 """
@@ -63,8 +64,7 @@ def examined(campaign: Campaign) -> Models:
     """Test the endpoints that a campaign asks, store what was seen of them, and return its judges'.
 
     Raises:
-        NotPossible: there is no such endpoint, it does not answer, or its votes could not have the distribution of a
-            judge's.
+        NotPossible: there is no such endpoint, it does not answer, or its votes could not have a judge's distribution.
     """
     # One that is not there is named where the plan is built.
     if (writer := usage.writer_of(campaign)) is not None:
@@ -128,7 +128,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
 
 
 def check_distributions(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:
-    """Demand that the distribution of all votes is tested, as far as it must be.
+    """Require that the distribution of all votes is tested, as far as it must be.
 
     Where the last test of an endpoint found no pair to look at, the campaign's own are tried.
 
@@ -147,7 +147,7 @@ def check_distributions(campaign: Campaign, models: Models, starts: Sequence[sam
 
 
 def require_room(campaign: Campaign) -> None:
-    """Demand that each model of a campaign may be asked once more.
+    """Require that each model of a campaign may be asked once more.
 
     Raises:
         NotPossible: a cap is reached, or it is not known what asking costs; the sentence says what to do.

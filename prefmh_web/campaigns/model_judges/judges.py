@@ -178,8 +178,8 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
                 f"the endpoint “{now.name}” has another {words} now, {getattr(now, name)}; the campaign was started "
                 f"with {frozen[name]}. Put that back, then ask again"
             )
-    if distribution := truth.differs(now):
-        return distribution
+    if why := truth.differs(now):
+        return why
     request = _request(started_campaign(campaign).config, judge.index, asked_endpoint(judge, now))
     if any(request.get(name) != frozen.get(name) for name in ("request", "path")):
         return (

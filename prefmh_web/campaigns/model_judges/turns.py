@@ -331,5 +331,5 @@ def _unsound(campaign: Campaign, judge: Judge, sound: Sequence[bool]) -> str:
     lately.clear()
     return (
         f"{failed} of its last {_LOOKED_AT} replies, or fewer, had log-probabilities that are no distribution. None of "
-        "them was counted. Mend the server, test it, then ask again"
+        "them was counted. Fix the server, test it, then ask again"
     )

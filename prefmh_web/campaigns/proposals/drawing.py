@@ -100,7 +100,7 @@ def open_wanted(campaign_id: int) -> None:
 
 
 def open_spare_chains() -> None:
-    """Open chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
+    """Demand chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).defer("tuning"):
         if campaign.config.opens_on_demand and campaign.is_made_by_a_model:
             on_demand.open_spare(campaign)

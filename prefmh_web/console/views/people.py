@@ -295,8 +295,8 @@ def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter_number:
         return _shown(request, campaign, voter, erase=form)
     scope = erasure.Scope(form.cleaned_data.get("scope") or erasure.Scope.PARTICIPATION)
     if erasure.erase(voter, scope, is_forced=form.cleaned_data.get("is_forced", False)):
-        return f"Nothing says any more who person {voter} is. Their votes are kept."
-    return f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
+        return f"Nothing says any more who person {voter_number} is. Their votes are kept."
+    return f"The part of person {voter_number} is over. Their data are deleted as soon as you say that they are paid."
 
 
 @common.campaign_action(Right.OWN, "person")

@@ -58,8 +58,7 @@ _MIN_SHARE = 0.75
 # Tokens of a row between two looks at them, by the kind of device. A GPU stands still while the host looks.
 STEPS_A_READ = {"cpu": 1, "cuda": 16}
 _NO_DISTRIBUTION = -1
-# Total variation between a row's distribution alone and beside a longer row. Half precision rounds logits to 2 or 3
-# digits.
+# Total variation between a row's distribution alone and beside a longer row. Half precision has 2 or 3 digits.
 _PADDING_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 _HALF_PRECISION_TOLERANCE = 0.1
 # Some templates write today's date into the prompt. p0 would change at midnight, and a chain would change its target.
@@ -137,8 +136,8 @@ def load_weights(folder: Path, device: str | None = None) -> Weights:
         ValueError: files are missing or damaged; the model has no end-of-sequence token, minds padding, or needs code
             of its own; or the device is not there.
     """
-    transformers, index = needs("transformers"), device_of(device)
-    if index.type == "cuda":
+    transformers, place = needs("transformers"), device_of(device)
+    if place.type == "cuda":
         # cuDNN makes a plan for each length of the cache, which is for each token: 20 tokens a second in place of 96,
         # and with 256 rows 4,700 in place of 19,900 (1.5 B weights in bfloat16, torch 2.11, one H100).
         torch.backends.cuda.enable_cudnn_sdp(False)
@@ -146,13 +145,13 @@ def load_weights(folder: Path, device: str | None = None) -> Weights:
     with reading("LOCAL_MODELS", folder, [""]) as variant:
         model = transformers.AutoModelForCausalLM.from_pretrained(
             folder,
-            dtype=torch.float32 if index.type == "cpu" else torch.bfloat16,
+            dtype=torch.float32 if place.type == "cpu" else torch.bfloat16,
             use_safetensors=True,
             variant=variant,
             **strict,
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **strict)
-    weights = Weights(model.to(index).requires_grad_(False), tokenizer)
+    weights = Weights(model.to(place).requires_grad_(False), tokenizer)
     check_padding(weights)
     return weights
 
@@ -363,9 +362,9 @@ def choose(logits: torch.Tensor, temperature: float, uniforms: torch.Tensor) -> 
     # The one array in float64 that has a number for each token: (logit - most) / temperature, and what becomes of it.
     below = (-most / temperature).add(logits, alpha=1 / temperature).exp_().cumsum_(-1)
     total = below[:, -1:]
-    # A place below the total falls on a token, and on none of probability 0.
-    indices = torch.minimum(uniforms.to(below.device)[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
-    tokens = torch.searchsorted(below, indices, right=True)
+    # A point below the total falls on a token, and on none of probability 0.
+    points = torch.minimum(uniforms.to(below.device)[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
+    tokens = torch.searchsorted(below, points, right=True)
     return torch.where(torch.isfinite(total), tokens, _NO_DISTRIBUTION)[:, 0]
 
 
