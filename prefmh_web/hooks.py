@@ -8,11 +8,11 @@ from typing import Any
 
 from django.utils.module_loading import import_string
 
-START_DEMANDS = ("prefmh_web.participants.limits.require_startable",)
+START_CHECKS = ("prefmh_web.participants.limits.require_startable",)
 """Called with a draft before it starts; each raises NotPossible where it cannot."""
 STARTED = ("prefmh_web.participants.consent.keep",)
 """Called with a campaign, in the transaction in which it starts."""
-EXTENSION_DEMANDS = ("prefmh_web.participants.limits.require_covers",)
+EXTENSION_CHECKS = ("prefmh_web.participants.limits.require_covers",)
 """Called with a campaign, and the steps that are to be added; each raises NotPossible where it cannot be longer."""
 CHANGES = ("prefmh_web.participants.consent.keep",)
 """Called with a campaign whose configuration was changed, in the transaction of the change."""

@@ -124,14 +124,14 @@ def page(
     if table not in _TABLES:
         raise Http404
     snapshot = Snapshot.now(_started(request, campaign_id))
-    stretch, is_last = _stretch(snapshot, wanted)
-    columns, told = _TABLES[table], () if stretch is None else export.TABLES[f"{table}.csv"](snapshot.of(stretch))
+    step_range, is_last = _step_range(snapshot, wanted)
+    columns, told = _TABLES[table], () if step_range is None else export.TABLES[f"{table}.csv"](snapshot.of(step_range))
     rows = [columns.values(row) for row in islice(told, 1, None)]
-    cursor = wanted.cursor if stretch is None else f"{stretch.chain}.{stretch.last}"
+    cursor = wanted.cursor if step_range is None else f"{step_range.chain}.{step_range.last}"
     return {"rows": rows, "cursor": cursor, "is_last": is_last}
 
 
-def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[StepRange | None, bool]:
+def _step_range(snapshot: Snapshot, wanted: PageIn) -> tuple[StepRange | None, bool]:
     """Return the next steps, and whether they are the last ones; None where there are no more.
 
     Raises:

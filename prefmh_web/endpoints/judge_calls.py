@@ -236,8 +236,8 @@ async def _drawn(
     """
     wanted, sound = sorted(set(order.values()) - set(known)), list[bool]()
     jobs = [_preference(pair, first, constrains(endpoint), sound) for first in wanted]
-    untold = "returns no log-probabilities" if endpoint.can_log_probabilities is False else ""
-    called = await _called(endpoint, jobs, untold, (pair.current, pair.proposal), admitted)
+    unreported = "returns no log-probabilities" if endpoint.can_log_probabilities is False else ""
+    called = await _called(endpoint, jobs, unreported, (pair.current, pair.proposal), admitted)
     told: dict[bool, tuple[float, Identity | None]] = {first: (p, None) for first, p in known.items()}
     for first, outcome in zip(wanted, called.outcomes, strict=True):
         if not isinstance(outcome, EndpointError):

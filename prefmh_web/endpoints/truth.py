@@ -378,11 +378,11 @@ def _by_rate(replies: _Replies, chat: judges.Messages, rare: judges.RareLabel) -
 
 def _without_rate(replies: _Replies) -> tuple[Effect, str]:
     """See whether a label that comes when it is hot is gone where its rate cannot be that small."""
-    chat, hottest, untold = ready_pairs()[0][0], replies.hottest, "no log-probabilities tell of a rare label"
+    chat, hottest, unreported = ready_pairs()[0][0], replies.hottest, "no log-probabilities tell of a rare label"
     cooler = hottest / 2
     hot = replies.some(chat, hottest, _LOOKS)
     if len(set(hot)) < len(judges.LABELS):
-        return Effect.UNTESTABLE, f"{untold}, and {_LOOKS} hot replies have one label at most"
+        return Effect.UNTESTABLE, f"{unreported}, and {_LOOKS} hot replies have one label at most"
     hot += replies.some(chat, hottest, _HOT_REPLIES - _LOOKS)
     rare = min(judges.LABELS, key=hot.count)
     rate = judges.min_rate(hot.count(rare), len(hot), hottest, cooler)
@@ -391,7 +391,7 @@ def _without_rate(replies: _Replies) -> tuple[Effect, str]:
     needed = math.ceil(math.log(judges.ERROR) / math.log1p(-rate)) if rate > 0 else most + 1
     hotly = f"{rare} came {hot.count(rare)} times in {len(hot)} replies at temperature {hottest:g}"
     if needed > most:
-        return Effect.UNTESTABLE, f"{untold}; {hotly}, too seldom to tell its rate at a lower one"
+        return Effect.UNTESTABLE, f"{unreported}; {hotly}, too seldom to tell its rate at a lower one"
     tries, cold = 0, list[str]()
     while len(cold) < needed and tries < most:
         tries += _AT_ONCE

@@ -230,7 +230,7 @@ def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):
     assert [row["external_id"] for row in payments_of(owner, study)] == ["anna"]
     assert (
         "1 more person is noted as paid"
-        in owner.post(reverse("console:settle", args=[study.pk]), follow=True).content.decode()
+        in owner.post(reverse("console:mark-paid", args=[study.pk]), follow=True).content.decode()
     )
     settle_parts()
     # Ben takes part in another campaign still.

@@ -175,7 +175,7 @@ def test_it_waits_until_they_are_paid_and_the_sweep_does_it_then(researcher):
     assert payments.owed(study, [person.pk]) == {person.pk}
     page = owner.get(reverse("console:participants", args=[study.pk])).content.decode()
     assert "1 person wants their data deleted" in page
-    owner.post(reverse("console:settle-person", args=[study.pk, number_of(person)]))
+    owner.post(reverse("console:mark-person-paid", args=[study.pk, number_of(person)]))
     settle_parts()
     assert payments_of(owner, study) == []
     assert found_in(bytes_of_all(study), anna) == set()

@@ -128,7 +128,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str 
         _require_extensible(locked, chains)
         before = locked.config.steps
         locked.config_data = _longer(locked, before + steps)
-        hooks.call(hooks.EXTENSION_DEMANDS, locked)
+        hooks.call(hooks.EXTENSION_CHECKS, locked)
         locked.steps_added += steps
         locked.save(update_fields=["config_data", "steps_added"])
         locked.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)

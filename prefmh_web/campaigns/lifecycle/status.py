@@ -73,7 +73,7 @@ def start(campaign: Campaign) -> None:
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     stored = campaign.config_data
     campaign.seed = campaign.seed if campaign.is_seed_typed else draw_seed()
-    hooks.call(hooks.START_DEMANDS, campaign)
+    hooks.call(hooks.START_CHECKS, campaign)
     model_start.chosen_scorers(campaign)
     models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
@@ -110,7 +110,7 @@ def _begin(
             raise _overtaken(campaign)
         campaign.seed = seed
         # Once more, now that nothing of it can change.
-        hooks.call(hooks.START_DEMANDS, campaign)
+        hooks.call(hooks.START_CHECKS, campaign)
         warm_up = campaign.config.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
         # Shown until the end, when the seed is revealed (`Campaign.public_config`).

@@ -467,7 +467,7 @@ class Snapshot:
     """Ratings with a greater id came afterwards."""
     tuning: dict[str, Any] | None
     """What the warm-up has chosen, if it had by then."""
-    stretch: StepRange | None = None
+    step_range: StepRange | None = None
     """The steps that the tables of steps, votes and samples have; None for all."""
 
     @classmethod
@@ -505,28 +505,32 @@ class Snapshot:
             tuning=tuning if is_made else None,
         )
 
-    def of(self, stretch: StepRange) -> Snapshot:
+    def of(self, step_range: StepRange) -> Snapshot:
         """Return the same moment, with some decided steps of one chain."""
-        last = min(stretch.last, self.steps.get(stretch.chain, -1))
-        return replace(self, open_votes={}, stretch=replace(stretch, last=last))
+        last = min(step_range.last, self.steps.get(step_range.chain, -1))
+        return replace(self, open_votes={}, step_range=replace(step_range, last=last))
 
     def has_start(self, chain: int) -> bool:
         """True when where the chain at this index started is among the samples."""
         if chain not in self.steps:
             return False
-        return self.stretch is None or (self.stretch.chain == chain and self.stretch.after < 0)
+        return self.step_range is None or (self.step_range.chain == chain and self.step_range.after < 0)
 
     def comparisons(self) -> QuerySet[Comparison]:
         """Return the comparisons in the order of the steps."""
         found = Comparison.objects.filter(chain__campaign=self.campaign).order_by("chain__index", "step")
-        return found.filter(self.stretch.of("chain__index", "step")) if self.stretch else found
+        return found.filter(self.step_range.of("chain__index", "step")) if self.step_range else found
 
     def votes(self) -> QuerySet[Vote]:
         """Return the votes; `has_vote` says which were there."""
         # By way of the chains: SQLite then finds the votes in the order of the steps, and sorts none.
         found = Vote.objects.filter(comparison__chain__campaign=self.campaign)
         found = found.filter(Q(number__isnull=False) | Q(pk__lte=self.last_vote))
-        return found.filter(self.stretch.of("comparison__chain__index", "comparison__step")) if self.stretch else found
+        return (
+            found.filter(self.step_range.of("comparison__chain__index", "comparison__step"))
+            if self.step_range
+            else found
+        )
 
     def has_state(self, index: int) -> bool:
         """False for the number of an object that a chain made afterwards."""

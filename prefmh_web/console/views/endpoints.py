@@ -217,7 +217,7 @@ def _card(endpoint: Endpoint) -> dict[str, object]:
         "figures": endpoint.totals,
         "test": endpoint.tests.last(),
         "most": probe.most(endpoint),
-        "untold": truth.why_untestable(endpoint),
+        "untestable": truth.why_untestable(endpoint),
         "distribution": words,
     }
 

@@ -181,7 +181,7 @@ def forget(request: HttpRequest, campaign: Campaign) -> str:
 
 
 @common.campaign_action(Right.OWN, "participants")
-def settle(request: SignedInRequest, campaign: Campaign) -> str:
+def mark_paid(request: SignedInRequest, campaign: Campaign) -> str:
     """Note that everybody whose part has ended is paid."""
     count = payments.mark_paid(campaign, by=request.user)
     return f"{count} more {pluralize(count, 'person is,people are')} noted as paid."
