@@ -307,7 +307,7 @@ def parse_config(data: Mapping[str, Any]) -> ChainConfig:
 
 
 def require_sound(config: ChainConfig) -> None:
-    """Demand that the parts of a config fit together.
+    """Require that the parts of a config fit together.
 
     Raises:
         ConfigError: with every problem found.

@@ -1,11 +1,9 @@
-"""Finite chains worked out exactly: transition matrices, stationary distributions, mixing, and what a sample costs in
-votes.
+"""Finite chains, exactly: transition matrices, stationary distributions, mixing, and a sample's cost in votes.
 
-And the distance of a distribution, or of a chain's visits, to a known one: total variation, TV(p, q) = 1/2 sum_x |p(x)
-- q(x)|.
+And how far a distribution, or a chain's visits, is from a known one: total variation,
+TV(p, q) = 1/2 sum_x |p(x) - q(x)|.
 
-Shapes: n states, m judges. A transition matrix P has one row per state and each row sums to 1; distributions have shape
-    (n,).
+Shapes: n states, m judges. A transition matrix has one row per state, which sums to 1; distributions have shape (n,).
 
 What a campaign will take, in closed form, before it starts: votes, hours, people and money.
 
@@ -72,8 +70,7 @@ def transition_matrix(
     rule: JudgeRule,
     log_r0: npt.ArrayLike | None = None,
 ) -> Matrix:
-    """Return the exact chain of proposal distribution q and Bradley-Terry judges, their votes averaged out, shape (n,
-    n).
+    """Return the exact chain of proposals by q and Bradley-Terry judges, their votes averaged out, shape (n, n).
 
     Args:
         log_p0: shape (n,).
@@ -153,7 +150,7 @@ def mean_votes(log_r0: npt.ArrayLike, preference: npt.ArrayLike, max_votes: Sequ
         Shape (...).
 
     Raises:
-        ValueError: max_votes holds no whole number of at least 1, or a preference does not lie in [0, 1].
+        ValueError: max_votes are not whole numbers of at least 1, or a preference does not lie in [0, 1].
     """
     limits = checked_max_votes(tuple(max_votes))
     chances = judges_last(preference, limits)
@@ -282,13 +279,13 @@ class Estimate:
 
 
 def step_votes(max_votes: Sequence[int]) -> float | None:
-    """Return the mean number of votes of a step if voters are indifferent; None where they are too large.
+    """Return the mean number of votes of a step if voters are indifferent; None where max_votes are too large.
 
     Args:
         max_votes: N_i of each judge.
 
     Raises:
-        ValueError: max_votes holds no whole number of at least 1.
+        ValueError: max_votes are not whole numbers of at least 1.
     """
     limits = checked_max_votes(tuple(max_votes))
     work = sum(limits) * math.prod(limit + 1 for limit in limits)

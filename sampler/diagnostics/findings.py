@@ -1,9 +1,9 @@
 """What is found in one exported campaign: read, measured and fitted once, for the report and for the page.
 
 Statistics of states take the samples of the sampling phase, those of votes all counted votes of all phases. Votes are
-read by population: one question, one source, an order pair of judges together. Scores are fitted together with
-the position bias, so that neither is mistaken for the other; each question has scores of its own, each source one
-position bias over all questions that it answers.
+read by population: one question, one source, an order pair of judges together. Scores are fitted together with the
+position bias, so that neither is mistaken for the other; each question has scores of its own, each source one position
+bias over all questions that it answers.
 
 Numbers of states are arbitrary: another numbering of the same record must give the same report. So objects are told
 apart by what people saw and stand in the order in which the chains came to them.
@@ -419,7 +419,7 @@ AskedPair = tuple[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class SourceBias:
-    """One source's position bias: to the first object.
+    """One source's bias to the first object.
 
     Args:
         source: who answers.

@@ -127,10 +127,8 @@ class Choices:
         if to_first and to_second:
             return "the votes fit any position bias: what stood where and what was preferred cannot be told apart"
         if to_first or to_second:
-            index = "first" if to_first else "second"
-            return (
-                f"the votes fit a bias to the {index} object without bound: no cycle of preferences speaks against it"
-            )
+            side = "first" if to_first else "second"
+            return f"the votes fit a bias to the {side} object without bound: no cycle of preferences speaks against it"
         return None
 
     def _one_sided(self, labels: IntArray) -> str:
@@ -282,7 +280,7 @@ class Scores:
     high: FloatArray
     clusters: int
     bias: PositionBias | None
-    """To the first object, fitted with the scores; None where votes are too few to tell it without a bias."""
+    """To the first object, fitted with the scores; None where votes are too few to tell it without an error."""
 
 
 def bradley_terry_intervals(votes: Choices, level: float = 0.95) -> Scores:
@@ -409,8 +407,8 @@ class JointFit:
         _, asked, chance = self.votes_and_chances(fitted)
         variance, inverse = asked * chance * (1 - chance), np.linalg.inv(self._information(fitted))
         leverage = variance * ((self.design @ inverse) * self.design.toarray()).sum(axis=1)
-        bias = float((inverse @ (self.design.T @ (leverage * (chance - 0.5))))[-1])
-        middle, reach = float(fitted[-1]) - bias, float(self.reach(fitted, level)[-1])
+        error = float((inverse @ (self.design.T @ (leverage * (chance - 0.5))))[-1])
+        middle, reach = float(fitted[-1]) - error, float(self.reach(fitted, level)[-1])
         return PositionBias(middle, middle - reach, middle + reach, self.votes, self.clusters, "joint fit")
 
     def votes_and_chances(self, fitted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -31,7 +31,7 @@ LEVEL = 0.9
 MIN_CHAINS = 4
 """Of a target, for an interval from how its chains differ."""
 # Of so many objects, those that are visited most, the indicators say how many draws are independent.
-MAX_VISITED = 5
+MOST_VISITED = 5
 # Of so many objects, those that are visited most, the effective draws are computed one by one: that takes a while.
 _ONE_BY_ONE = 200
 
@@ -99,12 +99,12 @@ def independent_draws(chains: Sequence[ChainPath]) -> float:
     """Return how many independent draws the chains of one target are worth: the smallest effective sample size of the
     indicators of the objects that are visited most. Of chains that never move, one each.
     """
-    return min(_effective_draws(chains, number) for number in _max_visited(chains))
+    return min(_effective_draws(chains, number) for number in _most_visited(chains))
 
 
-def _max_visited(chains: Sequence[ChainPath]) -> IntArray:
+def _most_visited(chains: Sequence[ChainPath]) -> IntArray:
     numbers, steps = np.unique(np.concatenate([each.objects for each in chains]), return_counts=True)
-    return np.asarray(numbers[np.argsort(-steps, kind="stable")][:MAX_VISITED])
+    return np.asarray(numbers[np.argsort(-steps, kind="stable")][:MOST_VISITED])
 
 
 def _effective_draws(chains: Sequence[ChainPath], number: int) -> float:
@@ -258,7 +258,7 @@ def indicators(chains: Sequence[ChainPath]) -> dict[str, list[FloatArray]]:
     """Return for each of the objects that are visited most whether a chain was there, as numbers along the chains."""
     return {
         f"at object {number}": [(each.objects == number).astype(float) for each in chains]
-        for number in _max_visited(chains)
+        for number in _most_visited(chains)
     }
 
 

@@ -47,7 +47,7 @@ def source_bias(groups: Sequence[Choices], random_sides: Sequence[Choices] = ())
 
     One bias for all questions that the source answers; each question has scores of its own. The joint fit uses the
     votes within the parts of each question that have finite scores (`Choices.parts`): in the limit of scores that lie
-    ever farther apart the others say nothing about b. Its bias of first order is taken away. Where those parts have
+    ever farther apart the others say nothing about b. Its error of first order is taken away. Where those parts have
     less than 10 votes for each score, b comes from `random_sides` alone, as half the log of Mantel and Haenszel's
     common odds ratio (JNCI 22, 1959) over pairs of objects.
 

@@ -358,7 +358,7 @@ def strength_cells(run: RunFiles) -> Cells:
     """Return the table's cells of the tournament, by method and property, each property behind `PREFIX`.
 
     Strengths are natural log-odds of mean 0, fitted together with the position bias to what is first. Votes that have
-    no finite fit are told as such, never smoothed.
+    no finite fit are reported as such, never smoothed.
 
     Raises:
         OutputError: as `tournament_choices`.

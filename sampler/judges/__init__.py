@@ -5,7 +5,7 @@ Everything here is a function of its arguments. The call itself, and so the netw
     config          what a config says of judges: the question, the votes, who answers; panels
     prompts         chat messages as plain data, for one pair or one object; templates of them and what does not fit
     replies         a reply to a label or a rating, or why it is neither; log-probabilities of the labels to p; seeing
-                    from replies whether a server samples from the distribution that it tells
+                    from replies whether a server samples from the distribution that it reports
     presentation    which side shows what, and which trials people are given between their pairs
 """
 

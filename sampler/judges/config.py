@@ -34,8 +34,7 @@ EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
 PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), ONE_LINE]
 
 # Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
-# other two fix it, and a pair of judges of equally many votes, one of each, cancels any constant position bias
-# (`rules.order`).
+# other two fix it, and a pair of judges of equally many votes, one of each, cancels any constant position bias.
 Order = Literal["random", "balanced", "proposal-first", "proposal-second"]
 
 
@@ -183,9 +182,8 @@ def unpaired_orders(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, s
     """Yield the index, the field and the reason of each judge of a fixed order that has no other to make an order pair.
 
     A position bias b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b),
-    going and coming back: no distribution is left in balance. In an order pair the two orders change places
-    on the way back, so that b cancels; hence the same question, the same voters and as many votes
-    (`sampler.rules.order`).
+    going and coming back: no distribution is left in balance. In an order pair the two orders change places on the way
+    back, so that b cancels; hence the same question, the same voters and as many votes.
     """
     alone = [index for index, judge in enumerate(judges) if judge.order in _OTHER]
     for same_votes in (True, False):

@@ -10,12 +10,11 @@ Forgiven are the label's case, quotation marks, one full stop and white space ar
 long for an answer. Nothing is ever guessed out of prose: a guess that is wrong more often for one of the two objects is
 a position bias, and a coin flip is a lapse.
 Asking again after such a reply is the caller's business. It makes the vote a vote *given that the reply is a label*:
-still a fixed distribution for each presentation, but another one than the model's own, which is why it has to be
-counted.
+still a fixed distribution for each presentation, but another one than the model's own; hence it has to be counted.
 
 Which object is A and which is B.
 
-A is the object that stands first. Where the proposal stands is drawn for each vote by one of `sampler.rules.order`,
+A is the object that stands first. Where the proposal stands is drawn for each vote, by the order of its judge,
 before anybody is asked, and kept by the caller with the vote.
 
 Votes from the log-probabilities of the two labels: the distribution of N sampled votes for the price of one request.
@@ -35,7 +34,7 @@ temperature (vLLM, llama.cpp); one that reports it afterwards is harmless too if
 What is assumed: the votes it replaces differ only by their seed; a label is one token; and, where the reply is not
 constrained, the reply ends after an A as often as after a B (a longer reply would not have been counted).
 
-Seeing from replies whether a server samples from the distribution that it tells: whether its votes are what p says.
+Seeing from replies whether a server samples from the distribution that it reports: whether its votes are what p says.
 
 **Truth.** Pairs whose likelier label has a probability of .6 to .85 are asked many times in both orders. All replies
 are looked at together in the family logit p -> beta * logit p. There beta = 1 is what was reported; above 1 the
@@ -226,7 +225,7 @@ class NoDistributionError(ValueError):
 # Sums and repeated values of honest servers are off by rounding alone.
 _MAX_SUM = 1.001
 _MAX_GAP = 1e-3
-# OpenAI and vLLM write -9999 for a token whose probability they do not tell, llama.cpp the least number there is.
+# OpenAI and vLLM write -9999 for a token whose probability they do not report, llama.cpp the least number there is.
 _UNREPORTED = -9999.0
 # More than any vocabulary has.
 _MAX_TOKENS = 500_000

@@ -116,9 +116,9 @@ class Neighbours:
         # A loop of some hundred nanoseconds a step: nothing is made but the numbers, all at once.
         neighbours, log_target = self._neighbours, self._log_target
         numbers = rng.random(2 * steps).tolist()
-        for index, threshold in zip(numbers[::2], numbers[1::2], strict=True):
+        for uniform, threshold in zip(numbers[::2], numbers[1::2], strict=True):
             row = neighbours[state]
-            proposal = row[int(index * len(row))]
+            proposal = row[int(uniform * len(row))]
             log_r0 = log_target[proposal] - log_target[state]
             if log_r0 >= 0 or threshold < math.exp(log_r0):
                 state = proposal

@@ -136,10 +136,10 @@ class FragmentMoves:
 
     def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
         fragment = self._vocabulary.draw(rng)
-        index = rng.random()
+        uniform = rng.random()
         if not graph.rooms or graph.size + fragment.size > self._edits.distribution.largest:
             return None
-        atom = _pick(graph.rooms, index)
+        atom = _pick(graph.rooms, uniform)
         product = attach(graph, atom, fragment)
         if product is None or (log_p0 := self._edits.log_p0(product)) == -math.inf:
             return None
@@ -150,10 +150,10 @@ class FragmentMoves:
         return product.smiles, log_p0, delete - add
 
     def _shrink(self, rng: np.random.Generator, graph: MoleculeGraph) -> tuple[str, float, float] | None:
-        index = rng.random()
+        uniform = rng.random()
         if not graph.directed:
             return None
-        cut = graph.cut(*_pick(graph.directed, index))
+        cut = graph.cut(*_pick(graph.directed, uniform))
         if cut.size > self._vocabulary.largest:
             return None
         kept, pieces = self._edits.left(graph, cut), graph.pieces(cut)
@@ -188,8 +188,8 @@ def _build(config: FragmentsConfig, space: GeneratedMolecules) -> FragmentMoves:
     return FragmentMoves(space.vocabulary, space.distribution, config.add, config.convention)
 
 
-def _pick(things: Sequence[Thing], index: float) -> Thing:
-    return things[min(int(index * len(things)), len(things) - 1)]
+def _pick(things: Sequence[Thing], uniform: float) -> Thing:
+    return things[min(int(uniform * len(things)), len(things) - 1)]
 
 
 MEAN_SIZE, SIZE_DEVIATION = 24.0, 6.0

@@ -3,7 +3,7 @@
 An addition (probability P) draws an atom with a hydrogen, then a fragment given the atom; a deletion (1 - P) draws a
 directed cut. An editor, any object with the two members of `Editor`, gives a number to each; with n atoms, V fragments:
 
-    q(a, f | x) = P · softmax_a(atoms) · softmax_f(fragments[a] + log w)          over the atoms with a hydrogen
+    q(a, f | x) = P · softmax_a(atoms) · softmax_f(fragments[a] + log w)     over the atoms with a hydrogen
     q(c | x)    = (1 - P) · softmax_c(cuts)                                  over the directed cuts
 
 w are the vocabulary's weights, so an editor that says 0 everywhere gives exactly `kernels.fragments`. An impossible

@@ -22,8 +22,7 @@ Both hold for each cut taken alone too, and neither needs p0 of any text: a mode
 
 Several moves in one. With cuts over the limit, L moves have the distribution of one move at the least of the L cuts:
 what is written after an earlier cut is written again from the least one, and each later cut leaves p0 of the rest
-unchanged. (A least cut past the end leaves the text as it is.) A fresh draw is cut 0. Mixed with fresh draws of weight
-g,
+unchanged. (A least cut past the end leaves the text as it is.) A fresh draw is cut 0. With fresh draws of weight g,
 
     P(least cut >= c) = ((1 - g) (T - c) / T)^L    for c = 1 .. T-1.
 

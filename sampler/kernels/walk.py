@@ -10,8 +10,8 @@ This needs
 * the same kernel in all L steps, with the same parameters. A random part of a mixture at each step is fine; two kernels
   in turns are not, because their product is not reversible;
 * exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another distribution;
-* an L that nothing the chain has seen decides: it stands in the config, or is drawn from a distribution that
-  stands there. Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once
+* an L that nothing the chain has seen decides: it stands in the config, or is drawn from a distribution that stands
+  there. Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once
   (`warm_up.py`).
 
 A walk may end where it began. Such a step needs no vote.
@@ -32,8 +32,8 @@ from sampler.kernels.mixture import SUM_TO_ONE, ComponentConfig, Mixture, Mixtur
 from sampler.kernels.suffix import least_cut
 from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp
 
-# So many steps of a cheap kernel take less than a millisecond.
-_CHEAP_STEPS = 512
+# So many steps of a fast kernel take less than a millisecond.
+_FAST_STEPS = 512
 
 
 class WalkLength(Declared):
@@ -179,7 +179,7 @@ class WalkKernel(Generic[State]):
     @property
     def is_fast(self) -> bool:
         """True where so many steps of the kernel are; see `Plan.is_fast_at`."""
-        return bool(getattr(self._kernel, "is_fast", False)) and self._length <= _CHEAP_STEPS
+        return bool(getattr(self._kernel, "is_fast", False)) and self._length <= _FAST_STEPS
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Walk from `state`. It may be where the walk ends."""

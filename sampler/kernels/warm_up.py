@@ -48,7 +48,7 @@ DEFAULT_WARM_UP_BURN_IN = 10
 DEFAULT_PATIENCE_MINUTES = 60
 # A warm-up brings about so many votes, if a step takes one, and takes at most this share of the steps. With fewer than
 # the least, too many steps that need no vote would leave too little to choose by.
-_VOTES, _MIN_VOTES = 300, 150
+_VOTES, _MIN_EXPECTED_VOTES = 300, 150
 _SHARE_OF_STEPS = 4
 
 
@@ -134,7 +134,7 @@ def warm_up_steps(chains: int, steps: int) -> int:
     0 where that is too short to choose by.
     """
     fitting = min(-(-_VOTES // chains), steps // _SHARE_OF_STEPS)
-    return fitting if fitting * chains >= _MIN_VOTES else 0
+    return fitting if fitting * chains >= _MIN_EXPECTED_VOTES else 0
 
 
 FloatArray = npt.NDArray[np.float64]

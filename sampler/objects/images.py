@@ -235,7 +235,7 @@ def _decoded(data: bytes) -> tuple[Image.Image, str, bool]:
 
 
 def _require_pixels(original: Image.Image) -> None:
-    """Demand that a picture can be decoded in little memory; of a large JPEG, a fraction of it will be."""
+    """Require that a picture can be decoded in little memory; of a large JPEG, a fraction of it will be."""
     is_photograph = original.format in ("JPEG", "MPO") and not original.info.get("progressive")
     most = MAX_JPEG_PIXELS if is_photograph else MAX_PIXELS
     if original.width * original.height > most:

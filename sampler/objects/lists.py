@@ -430,7 +430,7 @@ def _of_sheet(sheet: Any) -> Rows:
 
 
 def _require_workbook(file: BinaryIO) -> None:
-    """Demand that no more is packed in it than may be; zipfile unpacks no more of an entry than is stated."""
+    """Require that no more is packed in it than may be; zipfile unpacks no more of an entry than is stated."""
     file.seek(0)
     try:
         entries = archive_of(file).infolist()

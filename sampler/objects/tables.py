@@ -36,7 +36,7 @@ def quoted(text: str, longest: int = _SHOWN_CHARACTERS) -> str:
 
 
 def require_storable(text: str, where: str) -> None:
-    """Demand characters that every database takes and that UTF-8 can hold.
+    """Require characters that every database takes and that UTF-8 can hold.
 
     Args:
         where: what the text is, as the message begins: "the cell of “text”".

@@ -365,7 +365,7 @@ def _compare_consents(parsed: Parsed) -> Iterator[Difference]:
 
 
 def _compare_ends(parsed: Parsed) -> Iterator[Difference]:
-    """A step at which its chain was ended has no verdict, and is the only one without a verdict whose uniform is told.
+    """A step at which its chain was ended has no verdict, and is the only one without a verdict whose uniform is given.
     So a chain that ends early is told from one that goes on in both files, and neither can be changed alone.
     """
     steps = {step_key(row): row for row in parsed.steps}

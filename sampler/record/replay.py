@@ -303,7 +303,7 @@ def replay(record: Record) -> Replay:
 def recomputed(record: Record) -> Replay:
     """Recompute every decision of a record in which nothing is malformed.
 
-    While the seed of a campaign is not told, what was drawn is taken as recorded, and what the votes make of it is
+    While the seed of a campaign is not revealed, what was drawn is taken as recorded, and what the votes make of it is
     recomputed.
 
     Raises:

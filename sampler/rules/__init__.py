@@ -31,8 +31,7 @@ UNKNOWN = "not known: the kernel takes the base ratio for 1 (convention 'paper')
 
 
 def target_distribution(judges: Sequence[JudgeConfig], rule: RuleConfig, kernels: Iterable[BaseModel]) -> str:
-    """Return the distribution up to a constant factor, with what its letters stand for; or that and why it is not
-    known.
+    """Return the distribution up to a constant factor, with what its letters stand for; or why it is not known.
 
     Args:
         kernels: of a mixture, its parts.

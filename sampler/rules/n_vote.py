@@ -6,7 +6,7 @@ accepts more (the paper's optimality theorem). The votes of one pair must be ind
 
 Oracle MH, min(1, r0 prod_i p_i / (1 - p_i)): equation 7, with the ratio of equation 11 for several judges. Exact for
 the same distribution, but it must know each judge's preference p_i: no rule on finitely many votes has this acceptance
-distribution (the paper's impossibility theorem). It is the limit of the N-vote rule.
+probability (the paper's impossibility theorem). It is the limit of the N-vote rule.
 
 The plug-in rule, INVALID: min(1, r0 prod_i K_i / (N_i - K_i)), the odds estimated by the share of votes. Exact for
 nothing: its chain has another distribution, by a total-variation distance of 0.52, 0.37 and 0.22 on the paper's
@@ -59,14 +59,14 @@ class NVoteConfig(RuleDeclared):
 
 
 @dataclass(frozen=True)
-class Budgeted:
+class FiniteVotesRule:
     """What rules on finitely many votes have in common.
 
     Args:
         max_votes: N_i, length m.
 
     Raises:
-        ValueError: max_votes holds no whole number of at least 1.
+        ValueError: max_votes are not whole numbers of at least 1.
     """
 
     max_votes: tuple[int, ...]
@@ -75,7 +75,7 @@ class Budgeted:
         object.__setattr__(self, "max_votes", checked_max_votes(self.max_votes))
 
 
-class NVote(Budgeted):
+class NVote(FiniteVotesRule):
     """The rule a campaign follows.
 
     Args:
@@ -112,7 +112,7 @@ class Oracle:
         return self.acceptance(log_r0, preference)
 
 
-class InvalidPlugIn(Budgeted):
+class InvalidPlugIn(FiniteVotesRule):
     """A wrong rule. A judge without a vote for x' rejects; else a judge with no vote against accepts.
 
     Args:

@@ -40,8 +40,7 @@ class ContextColumn(Declared):
 class CatalogConfig(Sparse):
     """The part of a config that says: pick from a list of these objects.
 
-    `context` are the further columns of the list that are shown with a pair. No distribution depends on them but the
-    judges'.
+    `context` are further columns of the list, shown with a pair. No distribution depends on them but the judges'.
     """
 
     model_config = ConfigDict(

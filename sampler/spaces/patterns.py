@@ -166,18 +166,18 @@ class Stripes:
 
 
 class Spiral:
-    """Fragments that wind out from the middle; with none, rings."""
+    """Arms that wind out from the middle; with none, rings."""
 
     def __init__(self, dials: Dials) -> None:
-        self._fragments, self._count = dials.between(0, 6), dials.between(4, 12)
+        self._arms, self._count = dials.between(0, 6), dials.between(4, 12)
         self._shrink, self._phase = dials.between(0.45, 1.0), dials.angles(1)[0]
 
     def __call__(self, u: Array, v: Array) -> Array:
         radius, angle = np.sqrt(u * u + v * v + 1e-4), np.arctan2(v, u)
         winding = self._count * radius**self._shrink + self._phase
-        fewer = np.floor(self._fragments)
-        # Only whole numbers of fragments close on themselves; in between, the two nearest are blended.
-        more = smooth_step(self._fragments - fewer, 2)
+        fewer = np.floor(self._arms)
+        # Only whole numbers of arms close on themselves; in between, the two nearest are blended.
+        more = smooth_step(self._arms - fewer, 2)
         value = cosine(winding + fewer * angle)
         return value + more * (cosine(winding + (fewer + 1) * angle) - value) if more else value
 

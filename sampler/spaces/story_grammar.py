@@ -47,7 +47,7 @@ Rules = Mapping[str, Alternatives]
 
 @dataclass(frozen=True)
 class _Name:
-    """The index of a rule in an alternative."""
+    """The place of a rule in an alternative."""
 
     name: str
     capital: bool

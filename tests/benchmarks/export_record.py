@@ -37,15 +37,15 @@ _STEPS = """
         (chain_id, chain_campaign_id, chain_index, step, current_id, proposal_id, log_r0, uniform, opened_at, verdict,
         decided_at, is_askable)
     WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(steps)s),
-    walk AS (SELECT i, i %% %(chains)s AS chain, 1 + i / %(chains)s AS step FROM numbers)
+    walk AS (SELECT i, i %% %(chains)s AS "index", 1 + i / %(chains)s AS step FROM numbers)
     SELECT h.id, h.campaign_id, h."index", w.step, c.id, p.id, {uniform}, {uniform}, {opened},
         CASE w.step %% 2 WHEN 1 THEN 'accept' ELSE 'reject' END, {decided}, {no}
     FROM walk w
-    JOIN campaigns_chain h ON h.campaign_id = %(campaign)s AND h."index" = w.chain
+    JOIN campaigns_chain h ON h.campaign_id = %(campaign)s AND h."index" = w."index"
     JOIN campaigns_state c ON c.campaign_id = %(campaign)s
-        AND c."index" = (w.chain * 31 + (w.step - w.step %% 2) * 7) %% %(objects)s
+        AND c."index" = (w."index" * 31 + (w.step - w.step %% 2) * 7) %% %(objects)s
     JOIN campaigns_state p ON p.campaign_id = %(campaign)s
-        AND p."index" = (w.chain * 31 + (w.step + 1) * 7) %% %(objects)s
+        AND p."index" = (w."index" * 31 + (w.step + 1) * 7) %% %(objects)s
     ORDER BY i
 """
 _VOTES = """

@@ -8,9 +8,9 @@ with a limit of its own, the most valuable ones first; what one leaves of its ti
 
     versions   what is here; without CUDA nothing else is tried
     card       bytes copied and products in bfloat16 a second: what the floor of the speed is made of
-    distribution        texts are drawn from the distribution that they are said to be drawn from: each row again,
-    alone, without a cache,
-               in float32; wrong models and a wrong temperature must be found
+    distribution
+               texts are drawn from the one that they are said to be drawn from: each row again, alone, without a
+               cache, in float32; wrong models and a wrong temperature must be found
     batches    the same rows in batches of other sizes
     again      and in another process
     speed      tokens a second beside the floor: weights and cache are read once a step, or products take longer; and

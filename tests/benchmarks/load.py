@@ -12,8 +12,7 @@ turns.
     processor time    user and system time of the processes between two readings, over the votes stored between them
     votes a core      the votes per second at which that time would fill one core
     statements        what PostgreSQL's pg_stat_statements counted, BEGIN and COMMIT included, over the same votes
-    reached           people who think at a moment, over how many would if no server kept them waiting: by Little's
-    distribution
+    reached           people who think at a moment, over how many would if no server kept them waiting: by Little's law
                       the offered load that is reached, without the chance of the think times drawn
     loop_s            what five million multiplications in Python took before the run and after it: compare it only
                       between runs with the same build of Python

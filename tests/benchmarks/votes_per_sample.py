@@ -223,8 +223,7 @@ def print_rows(space: FiniteSpace, rows: list[Row]) -> None:
     )
 
 
-# Spaces on which the votes that a sample costs can be worked out exactly: distributions, kernels, scores, all by a
-# seed.
+# Spaces on which the votes that a sample costs can be worked out exactly: distributions, kernels, scores, by a seed.
 
 
 def spaces() -> Iterator[FiniteSpace]:

@@ -50,7 +50,7 @@ def problems(text: str | bytes) -> list[str]:
         ("question: Which?", 'question: "a\\nb"', "judges.0.question: must be one line; take the line breaks out"),
     ],
 )
-def test_each_problem_is_told_with_its_place_and_its_mend(before, after, told):
+def test_each_problem_is_told_with_its_place_and_its_fix(before, after, told):
     assert LEAST.count(before) == 1
     assert told in "\n".join(problems(LEAST.replace(before, after)))
 

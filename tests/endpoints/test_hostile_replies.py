@@ -121,23 +121,23 @@ VALUES = st.sampled_from(NASTY) | st.recursive(
 )
 
 
-def indices(value: Any, way: tuple = ()) -> Iterator[tuple]:
+def ways_into(value: Any, way: tuple = ()) -> Iterator[tuple]:
     """Yield the way to every value inside a reply, the reply itself among them."""
     yield way
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, inner in inside:
-        yield from indices(inner, (*way, name))
+        yield from ways_into(inner, (*way, name))
 
 
-def changed(reply: dict[str, Any], index: tuple, value: Any) -> Any:
+def changed(reply: dict[str, Any], path: tuple, value: Any) -> Any:
     """Return a reply with something else at one place."""
-    if not index:
+    if not path:
         return value
     reply = copy.deepcopy(reply)
     inner = reply
-    for name in index[:-1]:
+    for name in path[:-1]:
         inner = inner[name]
-    inner[index[-1]] = value
+    inner[path[-1]] = value
     return reply
 
 
@@ -185,9 +185,9 @@ def test_a_reply_that_is_wrong_at_one_place_is_a_result_or_an_error(scripted, sc
     way = WAYS[name]
 
     @MANY
-    @given(st.sampled_from(list(indices(way.reply))), VALUES)
-    def check(index: tuple, value: Any) -> None:
-        answer_with(script, raw(json.dumps(changed(way.reply, index, value)).encode()))
+    @given(st.sampled_from(list(ways_into(way.reply))), VALUES)
+    def check(path: tuple, value: Any) -> None:
+        answer_with(script, raw(json.dumps(changed(way.reply, path, value)).encode()))
         found = outcome(scripted, way)
         for text in found if isinstance(found, list) else ():
             assert "\0" not in text

@@ -50,8 +50,8 @@ def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
         experiment, "laptop", prompts=PROMPTS, chains=CHAINS, matches=PROMPTS, available=list(part.options.prompts)
     )
     for match in sampler.tournament_matches(meetings):
-        for index in (match.one, match.other):
-            assert given[match.prompt] in answered[index.chain] or index.direction != part.direction
+        for state in (match.one, match.other):
+            assert given[match.prompt] in answered[state.chain] or state.direction != part.direction
 
 
 def test_a_file_of_prompts_is_read_as_spreadsheets_and_editors_save_it():

@@ -275,7 +275,7 @@ def upload(browser: httpx.Client, name: str, texts: str) -> int:
     """Send a new campaign's form and return the answer's status."""
     page = browser.get("/campaigns/new/")
     fields = form(name=name, csrfmiddlewaretoken=page.cookies.get("prefmh_csrf") or browser.cookies["prefmh_csrf"])
-    [index] = [index for index, value in fields.items() if isinstance(value, SimpleUploadedFile)]
-    del fields[index]
-    files = {index: ("texts.csv", texts.encode(), "text/csv")}
+    [of_file] = [name for name, value in fields.items() if isinstance(value, SimpleUploadedFile)]
+    del fields[of_file]
+    files = {of_file: ("texts.csv", texts.encode(), "text/csv")}
     return browser.post("/campaigns/new/", data=fields, files=files, headers={"Referer": str(page.url)}).status_code

@@ -1,5 +1,4 @@
-"""Start tests the models that a campaign asks, and refuses those whose votes could not have the distribution of a
-judge's.
+"""Start tests the models that a campaign asks, and refuses those whose votes could not have a judge's distribution.
 
 Judges of further kinds, from Start to the replay of the record; and distributions that nobody can verify.
 """

@@ -1,5 +1,4 @@
-"""The votes in the record have the distribution of the model that gave them: for each kind of server, drawn and
-sampled.
+"""The votes in the record have their model's distribution: for each kind of server, drawn and sampled.
 
 Each study compares two texts, in both orders, so there are two probabilities of a vote for the text shown first. Over
 all votes under one order, sum (x - p) / sqrt(n p (1 - p)) tends to a standard normal, although n depends on the votes:

@@ -79,7 +79,7 @@ def test_an_endpoint_that_a_campaign_asks_stays_what_it_is(client, researcher, e
     endpoint.refresh_from_db()
     assert {name: getattr(endpoint, name) for name in change} != change
     assert "cannot be changed while “Twelve texts” uses it" in page
-    # Prices and limits are nobody's distribution.
+    # Prices and limits change no distribution.
     client.post(address, fields(script, input_price="2.5", concurrency="7"))
     endpoint.refresh_from_db()
     assert (endpoint.input_price, endpoint.concurrency) == (2.5, 7)

@@ -94,8 +94,8 @@ def test_hostile_markdown_does_nothing(open_page, researcher):
     table = uploads.spreadsheet([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
     page = join(open_page, campaign_of("markdown", researcher, table, "answers.csv"))
     check_look(page, "markdown-hostile")
-    for index in page.locator(".option p").all():
-        index.click()
+    for paragraph in page.locator(".option p").all():
+        paragraph.click()
     page.wait_for_timeout(MS_TO_JUDGE)
     assert page.title() != "taken"
     assert page.locator(".option :is(a, img, script, iframe, style, b)").count() == 0

@@ -325,6 +325,6 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
     logs = "".join(process.log_since() for process in installation.all) + proxy.log.read_text()
     files = "".join(export.read(name).decode() for name in export.namelist())
     assert "settle_parts" in overheard.text
-    for index in (logs, overheard.text, kept_in(installation.redis.url), files):
-        assert "zzwho-" not in index
+    for each in (logs, overheard.text, kept_in(installation.redis.url), files):
+        assert "zzwho-" not in each
     assert "Traceback" not in logs

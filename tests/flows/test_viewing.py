@@ -58,34 +58,34 @@ def settled(page: Page) -> Page:
     return page
 
 
-def indices(page: Page) -> list[list[float]]:
+def scrolled(page: Page) -> list[list[float]]:
     page.wait_for_timeout(150)
     return page.evaluate(_PLACES)
 
 
 def test_texts_start_at_the_top_and_scroll_together_by_the_same_share(open_page, texts):
     page = settled(join(open_page, texts))
-    (top, _, room), (other_top, _, other_room) = indices(page)
+    (top, _, room), (other_top, _, other_room) = scrolled(page)
     assert (top, other_top) == (0, 0)
     # Runs of blanks and tabs stand as they were written.
     expect(page.locator(".option .text").first).to_have_css("white-space", "pre-wrap")
     assert abs(room - other_room) > 300
     page.keyboard.press("PageDown")
-    first, second = (index[0] for index in indices(page))
+    first, second = (each[0] for each in scrolled(page))
     assert first > 0.02
     assert first == pytest.approx(second, abs=0.002)
     # A wheel over the other one moves both as well.
     page.locator(".option").last.hover()
     page.mouse.wheel(0, 400)
-    first_then, second_then = (index[0] for index in indices(page))
+    first_then, second_then = (each[0] for each in scrolled(page))
     assert first_then > first
     assert first_then == pytest.approx(second_then, abs=0.002)
     page.keyboard.press("End")
-    assert [index[0] for index in indices(page)] == pytest.approx([1, 1], abs=0.002)
+    assert [each[0] for each in scrolled(page)] == pytest.approx([1, 1], abs=0.002)
     assert not Vote.objects.exists()
     # One key still votes, and the next pair begins at its top.
     press_and_wait(page, "ArrowRight")
-    assert [index[0] for index in indices(page)] == [0, 0]
+    assert [each[0] for each in scrolled(page)] == [0, 0]
     assert Vote.objects.count() == 1
 
 
@@ -96,12 +96,12 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     page.keyboard.press("+")
     expect(page.locator("#zoom-level")).to_have_text("200 %")
     # What was in the middle still is.
-    for down, across, room in indices(page):
+    for down, across, room in scrolled(page):
         assert (down, across) == pytest.approx((0.5, 0.5), abs=0.01)
         assert room > 50
     page.get_by_role("button", name="Move to the left").click()
     page.keyboard.press("Shift+ArrowUp")
-    first, second = indices(page)
+    first, second = scrolled(page)
     assert first == pytest.approx(second, abs=0.01)
     assert first[0] < 0.45
     assert first[1] < 0.45
@@ -112,7 +112,7 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     page.mouse.down()
     page.mouse.move(box["x"] + 40, box["y"] + 60, steps=5)
     page.mouse.up()
-    dragged = indices(page)
+    dragged = scrolled(page)
     assert dragged[0][1] > first[1]
     assert dragged[0] == pytest.approx(dragged[1], abs=0.01)
     assert lease_on(page) == lease
@@ -122,11 +122,11 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     press_and_wait(page, "ArrowLeft")
     settled(page)
     expect(page.locator("#zoom-level")).to_have_text("100 %")
-    assert [index[2] for index in indices(page)] == pytest.approx([0, 0], abs=1)
+    assert [each[2] for each in scrolled(page)] == pytest.approx([0, 0], abs=1)
     assert Vote.objects.count() == 1
 
 
-def test_differences_are_shown_on_require_and_leave_no_trace_when_they_are_off(open_page, campaign, molecules):
+def test_differences_are_shown_on_demand_and_leave_no_trace_when_they_are_off(open_page, campaign, molecules):
     page = settled(join(open_page, campaign))
     look = """() => [...document.querySelectorAll('.text span')].map((each) => {
       const style = getComputedStyle(each);

@@ -90,8 +90,7 @@ def simulated_visits(
 ) -> np.ndarray:
     """Return the visits of simulated right campaigns, shape (SIMULATED, 2, 12).
 
-    The chains are short and start far from the target, so the limit distribution of `visits_p_value` would reject too
-    many.
+    The chains are short and start far from the target, so `visits_p_value`, which is a limit, would reject too many.
     """
     visits = np.zeros((SIMULATED, 2, 12))
     runs = np.repeat(np.arange(SIMULATED), CHAINS)

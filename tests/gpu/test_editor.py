@@ -93,9 +93,7 @@ def test_weights_follow_from_the_seed_and_the_updates():
 
 @cache
 def drawn():
-    """Return edits drawn from the plain distribution along a walk, and whether each raised the score, possible or
-    not.
-    """
+    """Return edits, possible or not, drawn plainly along a walk, and whether each raised the score."""
     space = SPACE.build()
     kernel = LearnedFragments(
         space.vocabulary, space.distribution, TorchEditor(space.vocabulary, 0), convention="paper"
@@ -149,9 +147,7 @@ def test_the_likelihood_of_improving_edits_at_new_molecules_rises():
 
 
 def test_it_does_not_where_the_labels_are_shuffled():
-    """Then the edits learned from follow the distribution that the editor starts with, and there is nothing to
-    learn.
-    """
+    """Then the edits have the distribution that the editor starts with, and there is nothing to learn."""
     with pytest.raises(AssertionError, match="the gain is"):
         check_learned(np.random.default_rng(1).permutation(drawn()[1]))
 

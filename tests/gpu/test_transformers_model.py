@@ -34,8 +34,7 @@ def model_of(make=llama, weights=None, limit=LIMIT, **options):
 
 
 # Between the distributions of a row alone and beside others, the largest total variation over 40 tokens. In bfloat16 a
-# logit of about 1 has two or three digits. On a GPU sums are split by the shape, so that float32 moves a token now and
-# then.
+# logit of about 1 has two or three digits. On a GPU sums are split by the shape, so that float32 may move a token.
 LAWS_DIFFER = {torch.float64: 1e-13, torch.float32: 1e-5, torch.bfloat16: 0.05}
 
 

@@ -53,7 +53,7 @@ def test_a_campaign_that_goes_on_is_well(campaign):
     assert "No problems found" in out.getvalue()
 
 
-def test_findings_are_printed_with_their_mend_and_make_it_fail(campaign):
+def test_findings_are_printed_with_their_fix_and_make_it_fail(campaign):
     Comparison.objects.all().delete()
     Campaign.objects.update(started_at=timezone.now() - LONG_AGO)
     out = io.StringIO()

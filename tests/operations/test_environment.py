@@ -96,7 +96,7 @@ def test_a_full_set_is_the_server_mode(read):
         ({"DEBUG": "true"}, "DEBUG must be one of '0' or '1'"),
     ],
 )
-def test_half_a_configuration_and_other_values_are_refused_by_name_with_the_mend(read, changes, message):
+def test_half_a_configuration_and_other_values_are_refused_by_name_with_the_fix(read, changes, message):
     with pytest.raises(ImproperlyConfigured, match=message) as refusal:
         _ = read(SERVER | changes).database
     assert "secret-word" not in str(refusal.value)

@@ -223,8 +223,7 @@ def test_chains_that_open_by_where_they_start_are_found_out():
 
 
 # What it costs to end chains at suspended steps: the distribution of the samples that are left, worked out by
-# enumeration. At x the kernel proposes x' and the step is suspended for ever with a probability e(x, x'); else it is
-# decided.
+# enumeration. At x the kernel proposes x' and the step is suspended for ever with a probability e(x, x'), or decided.
 
 
 STEPS = 60

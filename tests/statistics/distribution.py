@@ -70,9 +70,7 @@ def simulated_paths(
 
 
 def p_values(paths: Paths, chain: Matrix) -> PValues:
-    """Return how well the steps of a campaign fit a chain, and its visits the distribution that this chain leaves
-    unchanged.
-    """
+    """Return how well the steps of a campaign fit a chain, and its visits the chain's stationary distribution."""
     visits = np.bincount(paths[:, BURN_IN + 1 :].ravel(), minlength=len(chain))
     return PValues(visits_p_value(visits, chain, exact.stationary(chain)), _moves_p_value(paths, chain))
 

@@ -20,9 +20,8 @@ CHAINS, STEPS = 20, 350
 STEPS_IN_DATABASE = 250
 # Expected moves of one kind, below which they are no kind of their own to a chi-square test.
 FEWEST = 5
-# One row for each panelist. The first cares much, the others the other way and differ by what stands after them:
-# there the average preference of five votes lies far from the sum of five scores, and a crowd's distribution from the
-# panel's.
+# One row for each panelist. The first cares much, the others prefer the other way and differ by what stands after them:
+# there the average preference of five votes lies far from the sum of five scores, and a crowd from a panel.
 _OTHERS = np.array(
     [[1, -1, 0, 0.5, -0.5, 0], [-1, 1, 0.5, -0.5, 0, 0], [0, 0.5, -1, 1, 0, -0.5], [0, -0.5, 0.5, -1, 0.5, 0.5]]
 )
@@ -84,8 +83,7 @@ def p_values(paths: Paths, chain: Matrix) -> PValues:
     """Return how well the steps of a panel fit a chain, and its visits what this chain does from the same starts.
 
     Five people must all say yes, so a chain moves seldom and is not at its stationary distribution after some hundred
-    steps. Its starts are known. So the visits are compared with their mean and covariance given the starts, by
-    enumeration.
+    steps. Its starts are known. So the visits are compared with their enumerated mean and covariance given them.
     """
     steps, kinds = paths.shape[1] - 1, len(chain)
     powers = [np.eye(kinds)]

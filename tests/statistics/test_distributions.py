@@ -1,5 +1,4 @@
-"""Whole studies through the real database: right ones follow the distribution of their voters, and a broken rule is
-found.
+"""Whole studies through the real database: right ones follow their voters' distribution, and a broken rule is found.
 
 Seeds are fixed. A right study falls below `LEVEL` in about one seed of a thousand.
 """

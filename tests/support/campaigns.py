@@ -269,9 +269,7 @@ TRUE_DISTRIBUTION = {
 
 
 def registered(owner, url: str, settings, name: str = "A model", **fields) -> Endpoint:
-    """Return an endpoint for a server on this machine, which may be called; *Test* has seen that its distribution is
-    true.
-    """
+    """Return an endpoint for a server on this machine, which may be called and has passed *Test*."""
     settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     fields = {"model": "tiny", "dialect": Dialect.VLLM, "profile": TRUE_DISTRIBUTION} | fields

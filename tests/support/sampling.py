@@ -49,8 +49,7 @@ def transition_matrix(
     max_votes: Sequence[int],
     rule: MeanRule = sampler.marginal_acceptance,
 ) -> Matrix:
-    """Return the exact chain of proposal distribution q and Bradley-Terry judges, their votes averaged out, shape (n,
-    n).
+    """Return the exact chain of proposals by q and Bradley-Terry judges, their votes averaged out, shape (n, n).
 
     Args:
         log_p0: shape (n,).
@@ -115,8 +114,7 @@ def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, distribution: Mat
 # What every kernel must pass, and a deliberately wrong one must not.
 #
 # `check_rows` and `check_balance` are exact, on a small instance whose states can be listed; `check_long_run`
-# compares a chain driven by the kernel with the distribution on the same instance. All raise AssertionError. Shapes: n
-# states.
+# compares a chain driven by the kernel with the distribution on the same instance. All raise AssertionError. n states.
 
 
 TOLERANCE = 1e-12
@@ -158,9 +156,7 @@ def check_balance(log_p0: Matrix, q: Matrix, log_r0: Matrix) -> None:
 
 
 def walk(rng: np.random.Generator, kernel: sampler.Kernel, state: Hashable, steps: int) -> Iterator[Hashable]:
-    """Yield the states of a chain that accepts with probability min(1, r0): one without judges, whose distribution is
-    p0.
-    """
+    """Yield the states of a chain that accepts with probability min(1, r0): one without judges, which samples p0."""
     for _ in range(steps):
         proposal = kernel.propose(rng, state)
         if rng.random() < math.exp(min(0.0, proposal.log_r0)):
@@ -559,8 +555,7 @@ def changes_not_found(record: sampler.Record, rng: random.Random, rows_of_each: 
     return missed
 
 
-# Exports of campaigns whose voters are known: planted scores, a planted position bias for each source, any orders of
-# judges.
+# Exports of campaigns whose voters are known: planted scores, a planted bias for each source, any orders of judges.
 
 
 Row = dict[str, str]

@@ -64,8 +64,8 @@ def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
     assert (failure, endpoint.dialect) == (None, Dialect.VLLM)
     unable = [each.field for each in seen if each.effect != "obeyed"]
     assert unable == ["images"], seen
-    for distribution in (truth.truth, truth.rare_label):
-        (seen,), failure = distribution(endpoint)
+    for test in (truth.truth, truth.rare_label):
+        (seen,), failure = test(endpoint)
         assert (failure, seen.effect) == (None, "obeyed"), seen
 
 

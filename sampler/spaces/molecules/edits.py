@@ -1,5 +1,4 @@
-"""Edits of a molecule by its numbers: which atom, which fragment, which cut; and every edit that leads from one to
-another.
+"""Edits of a molecule by its numbers: which atom, fragment or cut; and every edit that leads from one to another.
 
 A learned proposal prefers some atoms, fragments and cuts to others, equivalent ones included, so that counting the ways
 between two molecules (`kernels.fragments`) is not enough: they must be named. Atoms are those of the state as its

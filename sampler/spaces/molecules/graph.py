@@ -16,13 +16,12 @@ Atoms that RDKit ranks as equal count as equivalent. Its canonical SMILES rest o
 Each atom of a graph but the first has a neighbour with a lower number: a SMILES names its atoms so, a fragment is
 numbered from where it attaches, and its atoms follow those it is attached to. So the atoms can be hung up by the first,
 each from its lowest neighbour, without a search. Of a bond outside rings, from a to b > a, what hangs from b is its
-side: every atom there but b has all its neighbours there, so it hangs from b in one step or several, and nothing else
-    does.
+side: every atom there but b has all its neighbours there, so it hangs from b in one step or more; nothing else does.
 
 RDKit cleans up what it reads: it writes some groups in another way once they have grown, such as C=P(=O)C with
 one more fragment as [P+][O-]. What was cut from such a product would be another molecule than the one that grew. So a
 move exists only if it can be undone: attaching must make what the cut has parted, and the cut must part what attaching
-has joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `is_untruncated`.
+has joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `is_plain`.
 
 With one that is plain, sanitising has nothing to do at all where the parts are known to be states and fragments: an
 atom whose hydrogen gives way to a fragment keeps its valence and its part in aromatic rings, and the rings stay what
@@ -58,7 +57,7 @@ def sanitise(molecule: Chem.Mol, operations: Chem.SanitizeFlags = Chem.SanitizeF
     return bool(failed == Chem.SanitizeFlags.SANITIZE_NONE)
 
 
-def is_untruncated(molecule: Chem.Mol) -> bool:
+def is_plain(molecule: Chem.Mol) -> bool:
     """Return True where clean-up has nothing to do with the molecule, nor with anything that can be cut from it.
 
     Its rings must be known.
@@ -77,9 +76,9 @@ def settle(molecule: Chem.Mol) -> bool | None:
     """
     if sanitise(molecule, Chem.SanitizeFlags.SANITIZE_PROPERTIES):
         Chem.FastFindRings(molecule)
-        if is_untruncated(molecule):
+        if is_plain(molecule):
             return True
-    return is_untruncated(molecule) if sanitise(molecule) else None
+    return is_plain(molecule) if sanitise(molecule) else None
 
 
 def write(molecule: Chem.Mol) -> str:
@@ -238,7 +237,7 @@ class MoleculeGraph:
 
     def undoes(self, cut: Cut) -> bool:
         """True when attaching what a cut drops to what it keeps makes this molecule again, and no other."""
-        if self.is_untruncated:
+        if self.is_plain:
             return True
         if cut not in self._undone:
             self._undone[cut] = _is_undone(self, self.pieces(cut))
@@ -253,9 +252,9 @@ class MoleculeGraph:
         return list(found.values())
 
     @cached_property
-    def is_untruncated(self) -> bool:
+    def is_plain(self) -> bool:
         """True when RDKit's clean-up has nothing to do with it, nor with anything that can be cut from it."""
-        return is_untruncated(self.molecule)
+        return is_plain(self.molecule)
 
 
 @dataclass(frozen=True)
@@ -313,7 +312,7 @@ def read_state(state: str) -> MoleculeGraph:
         graph = MoleculeGraph(molecule)
     else:
         graph = _graph_of(state, None if plain is None else molecule)
-    graph.is_untruncated = bool(plain)
+    graph.is_plain = bool(plain)
     return graph
 
 
@@ -373,7 +372,7 @@ def attach(graph: MoleculeGraph, atom: int, fragment: Fragment) -> MoleculeGraph
     their numbers, those of the fragment follow.
     """
     grown = _attached(graph, atom, fragment)
-    if grown is None or grown.is_untruncated:
+    if grown is None or grown.is_plain:
         return grown
     cut = inverse_cut(grown, atom, graph.size)
     if cut is None:
@@ -400,7 +399,7 @@ def _attached(graph: MoleculeGraph, atom: int, fragment: Fragment) -> MoleculeGr
     if plain is None:
         return None
     grown = MoleculeGraph(product)
-    grown.is_untruncated = plain
+    grown.is_plain = plain
     return grown
 
 

@@ -180,8 +180,7 @@ RingSize = Annotated[int, Field(ge=3, le=MAX_SIZES)]
 
 @dataclass(frozen=True)
 class GeneratedMolecules:
-    """Molecules within the support of a distribution, grown by the fragments of a vocabulary. States are canonical
-    SMILES.
+    """Molecules within a distribution's support, grown by the fragments of a vocabulary. States are canonical SMILES.
 
     There is no drawing from p0 itself: nobody can count the molecules of each size.
 

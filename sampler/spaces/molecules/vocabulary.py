@@ -43,8 +43,7 @@ class Vocabulary:
         fragments: SMILES with one dummy, and a weight, positive. Entries that are the same fragment add their weights.
 
     Raises:
-        ValueError: no fragment, a fragment that is none or has more than `MAX_FRAGMENT_ATOMS` heavy atoms, or a bad
-            weight.
+        ValueError: no fragment, one that is none or has more than `MAX_FRAGMENT_ATOMS` heavy atoms, or a bad weight.
     """
 
     def __init__(self, fragments: Iterable[tuple[str, float]]) -> None:
@@ -160,8 +159,7 @@ def read_smiles(path: Path) -> Iterator[str]:
 
 
 def write_vocabulary(files: Sequence[Path], out: Path, most: int = DEFAULT_FRAGMENTS) -> str:
-    """Write the fragments cut from these files, or from RDKit's own where none is given; return what was done in a
-    line.
+    """Write the fragments cut from these files, or from RDKit's own if there is none; say in a line what was done.
 
     Raises:
         OSError: a file cannot be read or written.

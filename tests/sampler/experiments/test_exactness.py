@@ -284,8 +284,7 @@ def mean_gap(x, y, cut):
 
 
 def measured(length, ratio):
-    """Return the imbalance against p0 exp(r / beta), and how far the chain's distribution is from it and from exp(r /
-    beta).
+    """Return the imbalance against p0 exp(r / beta), and how far the chain's limit is from it and from exp(r / beta).
 
     Args:
         length: of a text: how many cuts there are, each as likely.

@@ -100,15 +100,15 @@ def test_a_tournament_of_molecules_gets_a_column_with_intervals_over_chains(tmp_
 
 
 @pytest.mark.parametrize(
-    ("scale", "model", "is_at_root"),
+    ("scale", "model", "is_beside"),
     [("paper", "Llama-3.1-8B-Instruct", True), ("paper", "tiny", False), ("laptop", "Llama-3.1-8B-Instruct", False)],
 )
-def test_the_paper_s_numbers_stand_beside_runs_of_its_size_and_models_only(scale, model, is_at_root, tmp_path):
+def test_the_paper_s_numbers_stand_beside_runs_of_its_size_and_models_only(scale, model, is_beside, tmp_path):
     models = dict.fromkeys(("writer", "judge", "evaluator"), f"mine: {model}")
     begin_run(tmp_path, ExperimentOptions.of("stories", scale), models=models)
     assert main(["report", str(tmp_path)]) == 0
     rows = {(row["method"], row["column"]): row for row in rows_in_file(tmp_path / "table.csv")}
-    assert rows["pref-sep", "gothic"]["paper"] == ("0.797" if is_at_root else "")
+    assert rows["pref-sep", "gothic"]["paper"] == ("0.797" if is_beside else "")
     for name in ("table.md", "table.tex"):
         first = (tmp_path / name).read_text(encoding="utf-8").splitlines()[0]
         assert ("6 of 300 steps" if scale == "laptop" else "300 of 300 steps") in first

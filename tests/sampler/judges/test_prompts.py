@@ -112,7 +112,7 @@ UNKNOWN = ("{{question.__class__}}", "{{question!r}}", "{{}}", "{{first: __class
 @pytest.mark.parametrize(
     ("user", "words"),
     [
-        *((PAIR + index, f"knows no {index}") for index in (*UNKNOWN, "{{context}}")),
+        *((PAIR + each, f"knows no {each}") for each in (*UNKNOWN, "{{context}}")),
         (PAIR + "{{answer}}", "knows no {{answer}}; it may hold {{question}}, {{first}}, {{second}}"),
         ("A: {{first}} B: {{second}}", "must hold {{question}}"),
         ("{{question}} A: {{first}} B", "must hold {{second}} exactly once, and does not"),

@@ -49,7 +49,7 @@ def cuts(state):
 
 
 @pytest.mark.parametrize(("state", "fragment", "expected"), GROWN)
-def test_an_fragment_takes_the_place_of_a_hydrogen_and_a_cut_gives_it_back(state, fragment, expected):
+def test_a_fragment_takes_the_place_of_a_hydrogen_and_a_cut_gives_it_back(state, fragment, expected):
     assert products(state, fragment) == {canonical_state(smiles) for smiles in expected}
     for product in products(state, fragment):
         assert (state, read_fragment(fragment).smiles) in cuts(product)
@@ -70,7 +70,7 @@ def test_rings_and_double_bonds_are_not_cut():
     assert cuts("C=CC#N") == {("C=C", "*C#N"), ("C#N", "*C=C")}
 
 
-def test_the_atom_that_lost_an_fragment_is_named_as_the_kept_side_is_written():
+def test_the_atom_that_lost_a_fragment_is_named_as_the_kept_side_is_written():
     graph = read_molecule("OCc1ccc(N)cc1C(F)F")
     for cut in graph.cuts:
         pieces = graph.pieces(cut)
