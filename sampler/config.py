@@ -149,7 +149,7 @@ class ChainConfig(Sparse):
         return self.space.estimate if isinstance(self.space, ServedTextsConfig) else ""
 
     @property
-    def rule_scorers(self) -> tuple[str, ...]:
+    def needed_scorers(self) -> tuple[str, ...]:
         """The scorers that steps wait for: whose numbers decide, or are shown to judges."""
         return (*self.rule.scorers, *((self.estimate,) if self.estimate else ()))
 

@@ -32,7 +32,7 @@ def answers_wanted(comparison: Comparison) -> None:
     """
     judge(comparison)
     started = started_campaign(comparison.chain.campaign)
-    if started.config.rule_scorers:
+    if started.config.needed_scorers:
         score(comparison.chain.campaign)
     if started.backend in _QUEUES:
         write(comparison.chain.campaign)

@@ -310,7 +310,7 @@ def _of_a_written_text(row: State, config: sampler.ChainConfig, space: sampler.S
 
 def scores_of(campaign: Campaign, states: Collection[int]) -> dict[int, Mapping[str, float]]:
     """Return the numbers of the config's scorers for some objects, by their keys; of each those that it has."""
-    scorers = started_campaign(campaign).config.rule_scorers
+    scorers = started_campaign(campaign).config.needed_scorers
     found = Score.objects.filter(state__in=states, scorer__campaign=campaign, scorer__name__in=scorers)
     given: dict[int, dict[str, float]] = {key: {} for key in states}
     for state, scorer, value in found.values_list("state_id", "scorer__name", "value"):

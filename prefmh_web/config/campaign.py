@@ -219,7 +219,7 @@ class CampaignConfig(sampler.ChainConfig):
     @property
     def all_scorers(self) -> tuple[str, ...]:
         """The scorers of the campaign: those that steps wait for first."""
-        return tuple(dict.fromkeys([*self.rule_scorers, *self.scorers]))
+        return tuple(dict.fromkeys([*self.needed_scorers, *self.scorers]))
 
 
 def validation_errors(config: CampaignConfig) -> Iterator[FieldError]:

@@ -118,7 +118,7 @@ def _check(campaign: Campaign, max_requests: int | None) -> None:
         raise Blocked(f"{campaign.name} is paused: {reason}")
     for judge in campaign.judges.exclude(stopped_because=""):
         raise Blocked(f"{campaign.name}: {judge.stopped_because} Open the campaign's page to go on.")
-    for scorer in campaign.scorers.filter(name__in=campaign.config.rule_scorers).exclude(stopped_because=""):
+    for scorer in campaign.scorers.filter(name__in=campaign.config.needed_scorers).exclude(stopped_because=""):
         raise Blocked(
             f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Fix it, press "
             "“Try the scorers again” on the campaign's page, and run the same command again"
@@ -126,7 +126,7 @@ def _check(campaign: Campaign, max_requests: int | None) -> None:
     # Each chain that is not at its end waits for a number that its scorer says there is not, or for somebody to see to
     # what a judge ran into.
     none = Score.objects.filter(
-        scorer__campaign=campaign, scorer__name__in=campaign.config.rule_scorers, value__isnull=True
+        scorer__campaign=campaign, scorer__name__in=campaign.config.needed_scorers, value__isnull=True
     )
     opened = Comparison.objects.filter(chain=OuterRef("pk"), verdict__isnull=True)
     without = Q(current__in=none.values("state")) | Q(proposal__in=none.values("state"))

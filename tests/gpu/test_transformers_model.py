@@ -35,7 +35,7 @@ def model_of(make=llama, weights=None, limit=LIMIT, **options):
 
 # Between the distributions of a row alone and beside others, the largest total variation over 40 tokens. In bfloat16 a
 # logit of about 1 has two or three digits. On a GPU sums are split by the shape, so that float32 may move a token.
-LAWS_DIFFER = {torch.float64: 1e-13, torch.float32: 1e-5, torch.bfloat16: 0.05}
+DISTRIBUTIONS_DIFFER = {torch.float64: 1e-13, torch.float32: 1e-5, torch.bfloat16: 0.05}
 
 
 class TestRows:
@@ -58,7 +58,7 @@ class TestRows:
         assert len(set(together)) > ROWS / 2
 
     @pytest.mark.parametrize("make", [gpt2, llama])
-    @pytest.mark.parametrize(("dtype", "most"), LAWS_DIFFER.items())
+    @pytest.mark.parametrize(("dtype", "most"), DISTRIBUTIONS_DIFFER.items())
     def test_a_rows_distribution_beside_longer_rows_is_its_own_but_for_rounding(self, make, dtype, most, device):
         weights = weights_of(make, device=device, dtype=dtype)
         ids = torch.arange(ROWS * LIMIT, device=device).reshape(ROWS, LIMIT) % weights.vocabulary

@@ -183,7 +183,7 @@ def _go_on(campaign: Campaign) -> None:
 
 def _steps_ready(campaign: Campaign) -> Iterator[int]:
     """Yield the keys of a campaign's open steps whose objects have all their numbers."""
-    scorers = started_campaign(campaign).config.rule_scorers
+    scorers = started_campaign(campaign).config.needed_scorers
     if not scorers:
         return
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)

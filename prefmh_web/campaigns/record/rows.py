@@ -526,11 +526,8 @@ class Snapshot:
         # By way of the chains: SQLite then finds the votes in the order of the steps, and sorts none.
         found = Vote.objects.filter(comparison__chain__campaign=self.campaign)
         found = found.filter(Q(number__isnull=False) | Q(pk__lte=self.last_vote))
-        return (
-            found.filter(self.step_range.of("comparison__chain__index", "comparison__step"))
-            if self.step_range
-            else found
-        )
+        wanted = self.step_range and self.step_range.of("comparison__chain__index", "comparison__step")
+        return found.filter(wanted) if wanted else found
 
     def has_state(self, index: int) -> bool:
         """False for the number of an object that a chain made afterwards."""

@@ -178,7 +178,7 @@ def test_each_chain_has_its_source_and_judges_see_both_lines():
     config = made(sources=["eins", "zwei"], estimate="comet", source=MODEL | {"prompt": words})
     assert [config.space.source_of(chain) for chain in range(4)] == ["eins", "zwei", "eins", "zwei"]
     assert [shown.label for shown in config.context] == ["Source", "Quality estimate"]
-    assert config.rule_scorers == ("comet",)
+    assert config.needed_scorers == ("comet",)
     assert parse_config(config.model_dump(mode="json")) == config
 
 
