@@ -224,7 +224,7 @@ def verify(record: Path) -> list[str]:
 
 
 def _demand(response: httpx.Response) -> None:
-    """Demand that a request was not refused.
+    """Require that a request was not refused.
 
     Raises:
         RequestRefused: it was.

@@ -1,4 +1,4 @@
-"""What is fixed once a campaign has started, as values in memory: config, judges, plan, and draws of cheap kernels.
+"""What is fixed once a campaign has started, as values in memory: config, judges, plan, and draws of fast kernels.
 
     started_campaign    the config and the judges: nothing in them can change but the number of steps
     limits_of           what is asked of each person beside votes, and when that is enough
@@ -6,7 +6,7 @@
     prepare             read what a draw needs, before any lock is taken
     start, next_one     draw where a chain starts, and its next comparison
 
-Kernels on a catalog are cheap: a draw takes some microseconds, while the caller holds a lock. What it needs of the
+Kernels on a catalog are fast: a draw takes some microseconds, while the caller holds a lock. What it needs of the
 database, the catalog's weights, neighbours and keys, cannot change once the campaign has started. So all of this is
 read once in each process, and for each length. The comparison is a function of (seed, chain, step, x), so it does not
 matter which process draws it.

@@ -1,7 +1,7 @@
 """The one door through which comparisons, votes, ratings and chain heads are written.
 
     open_comparison     stores what the kernel drew: unique (chain, step), so a task run twice changes nothing. Of a
-                        cheap kernel, the comparison after a decided one is opened in the transaction that decides
+                        fast kernel, the comparison after a decided one is opened in the transaction that decides
     begin_chain         stores a chain that opens while the campaign runs, and its first comparison
     cast_vote           stores a person's vote on a locked comparison, ends its lease, and decides the step if it can
     cast_votes          stores the votes of a model, which have no lease, and decides the step if it can
@@ -68,7 +68,7 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
 
 
 def begin_chain(chain: Chain) -> None:
-    """Store a new chain of a locked campaign, and open its first comparison: at once if its kernel is cheap."""
+    """Store a new chain of a locked campaign, and open its first comparison: at once if its kernel is fast."""
     chain.save(force_insert=True)
     drawn = frozen.next_one(chain)
     first = None if drawn is None else _new_comparison(chain, *drawn)
@@ -250,7 +250,7 @@ def _settle(comparison: Comparison, verdict: sampler.Verdict, tally: sampler.Tal
 
 
 def _make(comparison: Comparison, changes: Changes, max_at_once: int = _MAX_AT_ONCE) -> None:
-    """Make changes to a locked comparison. If they decide it, its chain goes on: at once if its kernel is cheap."""
+    """Make changes to a locked comparison. If they decide it, its chain goes on: at once if its kernel is fast."""
     if sql.ADVANCE not in changes:
         changes.make()
         return
