@@ -241,6 +241,15 @@ def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, w
     checked_export(campaign, tmp_path)
 
 
+def test_chains_that_open_before_anybody_waits_say_so_in_the_record(campaign, tmp_path):
+    people_of(campaign, 3)
+    drawing.open_spare_chains()
+    wait_until_idle()
+    reasons = [said["reason"] for _, said in happened(export_to(campaign, tmp_path), "chain-opened")]
+    assert set(reasons) == {"ahead"}
+    assert len(reasons) == len(indices(campaign)) - 1
+
+
 def test_a_chain_whose_start_is_drawn_first_waits_for_the_number_before_it(campaign):
     wanted_by(campaign, 2)
     with on_demand.reserved(campaign, 1) as first, on_demand.reserved(campaign, 1) as second:

@@ -23,7 +23,9 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.campaigns.record.rows import Snapshot
 from sampler.record.record import step_key
+from tests.flows.test_model_costs import registered
 from tests.support.campaigns import make_campaign, make_config
+from tests.support.models import SCORES, KnownJudge, scripted_server
 from tests.support.process import sweep_everything
 from tests.support.records import checked_export, differences, export_to, happened
 
@@ -114,6 +116,19 @@ def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
     kinds = list(Event.objects.values_list("kind", flat=True))
     assert kinds == ["step-suspended", "step-tried-again", "step-suspended"]
     assert [each["count"] for each in suspensions()] == [2, 2]
+
+
+def test_where_a_model_judges_too_people_are_asked_again(researcher, settings, idle_tasks):
+    source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": "sampled"}
+    judges = [*ONE_JUDGE, {"question": "Which is better?", "votes": 1, "source": source}]
+    with scripted_server(KnownJudge(SCORES)) as script:
+        registered(researcher, script.url, settings)
+        campaign = campaign_of(researcher, judges=judges, suspend_after_skips=2)
+        step = skip(campaign, 2)
+        assert leases.take(newcomer(campaign)) is None
+        suspension.try_again(step.pk)
+        assert leases.take(newcomer(campaign)).comparison_id == step.pk
+        idle_tasks()
 
 
 @pytest.mark.parametrize("declared", [1, 2, 3])
