@@ -13,7 +13,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, sql
-from prefmh_web.campaigns.engine.locks import ATTEMPTS, retried_after_conflicts
+from prefmh_web.campaigns.engine.locks import ATTEMPTS, lock_caps, lock_people, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote, Voter
 from tests.support.campaigns import make_campaign, make_config
@@ -140,6 +140,19 @@ def test_without_the_lock_of_the_person_it_does_not(campaign, monkeypatch):
     monkeypatch.setattr(sql, "COMPARISON_OF_LEASE", of_two)
     vote_while_they_are_removed(Voter.objects.create(campaign=campaign))
     assert Vote.objects.exists()
+
+
+@row_locks
+@pytest.mark.parametrize("lock", [lock_caps, lock_people])
+def test_who_takes_a_lock_that_is_held_waits_for_its_end(transactional_db, lock):
+    taken = on_own_connection(transaction.atomic(lock))
+    with ThreadPoolExecutor(2) as pool:
+        with transaction.atomic():
+            lock(7)
+            pool.submit(taken, 8).result(20)
+            other = pool.submit(taken, 7)
+            assert_waits(other)
+        other.result(20)
 
 
 @contextmanager
