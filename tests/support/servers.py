@@ -218,6 +218,8 @@ class RabbitMQ(Server):
             "HOME": str(self._folder),
             "RABBITMQ_NODENAME": f"prefmh{self.port}@localhost",
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            # Erlang would leave its crash dump in the folder that a command is run from.
+            "ERL_CRASH_DUMP_SECONDS": "0",
         }
 
     def start(self) -> None:
