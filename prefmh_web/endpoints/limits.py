@@ -62,6 +62,8 @@ _AFTER_TROUBLE = 0.7
 _SLOW = 0.5
 # Between a place and its request.
 _A_MOMENT_S = 0.5
+# What a tally does not add up.
+LARGEST = ("max_tokens_in", "max_tokens_out")
 _tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 
@@ -89,7 +91,7 @@ class Tally:
         """Count what another tally has counted."""
         for name, count in vars(other).items():
             kept = getattr(self, name)
-            setattr(self, name, max(kept, count) if name.startswith("most_") else kept + count)
+            setattr(self, name, max(kept, count) if name in LARGEST else kept + count)
 
 
 def tallied() -> AbstractContextManager[Tally]:

@@ -246,6 +246,13 @@ class TestMinute:
 
 
 class TestUsage:
+    def test_of_calls_that_are_counted_together_the_largest_stays_the_largest(self, scripted) -> None:
+        with limits.tallied() as tally:
+            ask(scripted)
+            ask(scripted, 2)
+        assert (tally.tokens_in, tally.tokens_out) == (3 * TOKENS_IN, 3 * TOKENS_OUT)
+        assert (tally.max_tokens_in, tally.max_tokens_out) == (TOKENS_IN, TOKENS_OUT)
+
     @pytest.mark.parametrize("table", ["endpoints_usage", "endpoints_endpoint"])
     def test_what_the_database_did_not_take_is_written_once_when_it_does(self, scripted, script, table: str) -> None:
         def away(execute, sql, params, many, context):

@@ -44,7 +44,8 @@ def test_pages_are_accessible(open_page, researcher):
 
     def check(*paths: str, opened: bool = False, unfolded: bool = False) -> None:
         for path in paths:
-            page.goto(path)
+            answer = page.goto(path)
+            broken.extend([] if answer.ok else [(path, answer.status)])
             check_shown(path, opened=opened, unfolded=unfolded)
 
     def check_shown(path: str, *, opened: bool = False, unfolded: bool = False) -> None:
@@ -83,11 +84,12 @@ def test_pages_are_accessible(open_page, researcher):
     check(f"{panel.get_absolute_url()}panel/", link_of(panel, 2).get_absolute_url())
     panel_draft = make_draft(researcher, config=make_config(judges=panel_judges(2, names=("Ada", "Grace"))))
     check(panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/")
-    check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")
     money = {"budget": 450, "quota": 40, "full_pay": "1.50", "currency": "£"}
     study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_per_person=1, **money)
     check(f"{study.get_absolute_url()}participants/", f"{study.get_absolute_url()}people/")
-    check(f"{invitation_path(study)}?PROLIFIC_PID=anna", f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
+    page.goto(f"{invitation_path(study)}?PROLIFIC_PID=anna")
+    check_shown("an arrival that lacks a parameter")
+    check(f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
     page.get_by_role("button", name="I do not agree").click()
     check(invitation_path(study))
     page.get_by_text("I have changed my mind").click()

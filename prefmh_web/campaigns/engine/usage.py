@@ -47,7 +47,7 @@ from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.locks import lock_caps
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOnDemand, Judge, JudgeTrial, ModelUsage, Turn
 from prefmh_web.endpoints.client import LABEL_TOKENS
-from prefmh_web.endpoints.limits import Tally, tallied
+from prefmh_web.endpoints.limits import LARGEST, Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import ChatRequest, Dialect
 
@@ -338,20 +338,19 @@ REQUESTS_OF_A_PROMPT = 2
 # Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
 REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
 _SUMS = (*ModelUsage.NAMES, "repeated")
-_LARGEST = ("max_tokens_in", "max_tokens_out")
 _TABLE = ModelUsage._meta.db_table
 _CHANGES = [
     *(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in _SUMS),
     # SQLite knows no GREATEST.
     *(
         f"{name} = CASE WHEN {_TABLE}.{name} > excluded.{name} THEN {_TABLE}.{name} ELSE excluded.{name} END"
-        for name in _LARGEST
+        for name in LARGEST
     ),
 ]
 # Found by model_usage_once_per_judge. Nothing is written for a draft that was deleted meanwhile.
 _ADD = f"""
-    INSERT INTO {_TABLE} (campaign_id, judge_index, {", ".join((*_SUMS, *_LARGEST))})
-    SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(_LARGEST)))} FROM campaigns_campaign WHERE id = %s
+    INSERT INTO {_TABLE} (campaign_id, judge_index, {", ".join((*_SUMS, *LARGEST))})
+    SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(LARGEST)))} FROM campaigns_campaign WHERE id = %s
     ON CONFLICT (campaign_id, judge_index) DO UPDATE SET {", ".join(_CHANGES)}
 """
 
@@ -389,7 +388,7 @@ def _note_repeated(campaign: Campaign, judge_index: int, requests: int) -> None:
 def _add(campaign_id: int, judge_index: int, counts: Mapping[str, float]) -> None:
     """Add counts by name, in one statement: every batch of votes does it."""
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, [judge_index, *(counts.get(name, 0) for name in (*_SUMS, *_LARGEST)), campaign_id])
+        cursor.execute(_ADD, [judge_index, *(counts.get(name, 0) for name in (*_SUMS, *LARGEST)), campaign_id])
 
 
 def note_repeated_start(campaign: Campaign) -> None:
