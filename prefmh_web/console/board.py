@@ -185,12 +185,18 @@ class Board:
             (len(progress.suspended), "Steps are suspended."),
             (len(progress.waits), "Chains wait for a model."),
             (progress.models["suspended"] if progress.models else 0, "A model needs you."),
+            (sum(map(self._is_missed, self.scorers)), "A scorer needs you."),
             (len(progress.held_up), "A panelist holds up chains."),
             (1, _lack_of_places(self.campaign)),
             (progress.people_needed > 0 and not progress.people_online, "Nobody is online."),
             (progress.lacks_people, "Too few people are online."),
         ]
         return next((words for count, words in found if count and words), "")
+
+    def _is_missed(self, told: dict[str, Any]) -> bool:
+        """Say whether steps may wait for numbers that a scorer does not give."""
+        scorer = told["scorer"]
+        return scorer.name in self.campaign.config.needed_scorers and bool(scorer.stopped_because or told["without"])
 
     @property
     def time_left(self) -> str:

@@ -143,6 +143,7 @@ def test_a_judge_whose_server_answers_as_another_model_is_asked_no_more(
     swept(campaign, 3)
     page = live_page(client, campaign)
     assert "now answers as “tiny-2”" in page
+    assert "A model needs you." in page
     assert campaign.status == Campaign.Status.RUNNING
     assert any("tiny-2" in str(finding) for finding in doctor.findings())
     # Nothing is asked any more, and no reply of the other model counts.

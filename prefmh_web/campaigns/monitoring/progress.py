@@ -171,11 +171,12 @@ def _answers(campaign: Campaign, chains: Sequence[ShownChain], since: datetime) 
 def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     """Return how the models of a campaign are getting on; None where people judge alone.
 
-    ``waiting`` are turns with a reason to wait, those that wait for somebody first, and ``suspended`` is how many do;
-    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``settled_alone`` pairs that
-    were settled before any person was asked, though people judge as well, and ``votes_saved`` people's votes that this
-    has made needless, as far as the other pairs tell; ``sampled_instead`` votes of judges by log-probabilities that
-    were sampled, because the server did not tell p. The servers of stopped judges answer as ``new_models`` now.
+    ``waiting`` are turns with a reason to wait, those that wait for somebody first; so many of them, and of
+    judges, are ``suspended``; ``asked_again`` counts votes or ratings that took more than one reply, or may have;
+    ``settled_alone`` pairs that were settled before any person was asked, though people judge as well, and
+    ``votes_saved`` people's votes that this has made needless, as far as the other pairs tell; ``sampled_instead``
+    votes of judges by log-probabilities that were sampled, because the server did not tell p. The servers of stopped
+    judges answer as ``new_models`` now.
     """
     models = [judge for judge in judges if judge.is_model]
     if not models:
@@ -193,12 +194,12 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     alone = judged.exclude(votes__voter__isnull=False).distinct().count() if len(models) < len(judges) else 0
     config = campaign.config
     by_p = [judge for judge in models if uses_log_probabilities(model_source(config, judge.index), config.rule)]
-    stopped = (judge for judge in models if judge.stopped_because)
+    stopped = [judge for judge in models if judge.stopped_because]
     return {
         "judges": models,
         "waiting": waiting,
         "unlisted": turns.count() - len(waiting),
-        "suspended": sum(turn.is_suspended for turn in waiting),
+        "suspended": sum(turn.is_suspended for turn in waiting) + len(stopped),
         "asked_again": again.count(),
         "settled_alone": alone,
         "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
