@@ -6,7 +6,7 @@
     open_spare       wants some for people who are there, before they would wait: where a model takes seconds
     wanted           what such a task has to do; forget_needless takes from it what nobody waits for any more
     reserved         gives out numbers of chains whose starts are to be drawn, each to one worker at a time; store_start
-                     keeps what was drawn
+                     keeps what was drawn, note_failure why nothing was
     open_drawn       opens those whose starts are drawn, in the order of their numbers, whichever is drawn first
     seekers          for whom of those that wait a chain may open now
 
@@ -18,7 +18,7 @@ waits for nobody.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -31,6 +31,7 @@ from prefmh_web.campaigns.engine import transitions, usage
 from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOnDemand, Comparison, Lease, State, Voter
+from prefmh_web.transport import sockets
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
@@ -108,8 +109,14 @@ def reserved(campaign: Campaign, most: int) -> Iterator[Mapping[int, ChainOnDema
 def store_start(demand: ChainOnDemand, start: State) -> None:
     """Keep what was drawn for a demand, unless another worker has done so after this one was given up."""
     ChainOnDemand.objects.filter(pk=demand.pk, chain__isnull=True, start_code="").update(
-        start_code=start.code, start_content=start.content
+        start_code=start.code, start_content=start.content, waits_because=""
     )
+
+
+def note_failure(campaign: Campaign, demands: Collection[ChainOnDemand], reason: str) -> None:
+    """Show on the campaign's page why the starts of some demands are not drawn."""
+    wanted().filter(pk__in=[each.pk for each in demands], start_code="").update(waits_because=reason[:300])
+    sockets.notify(sockets.watchers(campaign.pk))
 
 
 def open_drawn(campaign: Campaign) -> None:

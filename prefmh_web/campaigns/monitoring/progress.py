@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -41,6 +42,8 @@ class Progress:
     campaign: Campaign
     judges: list[Judge]
     chains: Sequence[ShownChain]
+    unopened: list[str]
+    """Of the chains that are to open, why their model has failed to make their starts; empty where it has not."""
     recent: list[StepRow]
     answers: int
     """Votes that counted, or count on the steps that are open; or ratings or scores where these decide; steps where
@@ -104,13 +107,10 @@ class Progress:
         return round(100 * sum(chain.prefetched for chain in self.chains) / self.steps_decided)
 
     @property
-    def waits(self) -> list[tuple[str, list[int]]]:
-        """Why chains wait for their model, each reason with the indices of its chains."""
-        chains: dict[str, list[int]] = {}
-        for chain in self.chains:
-            if chain.waits_because:
-                chains.setdefault(chain.waits_because, []).append(chain.index)
-        return list(chains.items())
+    def waits(self) -> list[tuple[str, int]]:
+        """Why chains wait for their model, each reason with how many they are."""
+        reasons = [*(chain.waits_because for chain in self.chains), *self.unopened]
+        return list(Counter(filter(None, reasons)).items())
 
     @property
     def people_needed(self) -> int:
@@ -131,6 +131,7 @@ def progress_of(campaign: Campaign) -> Progress:
     chains = list(chains_of(campaign))
     answers, lately = _answers(campaign, chains, since)
     patience = timedelta(seconds=config.answering.seconds)
+    wanted = campaign.chain_demands.filter(chain=None) if config.opens_on_demand else campaign.chain_demands.none()
     people = campaign.voters.aggregate(
         online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
     )
@@ -138,6 +139,7 @@ def progress_of(campaign: Campaign) -> Progress:
         campaign=campaign,
         judges=judges,
         chains=chains,
+        unopened=list(wanted.values_list("waits_because", flat=True)),
         recent=recent_steps(campaign, judges, RECENT_STEPS),
         answers=answers,
         lately=lately,

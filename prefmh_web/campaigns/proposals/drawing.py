@@ -331,7 +331,7 @@ def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOnDemand]) -
             on_demand.store_start(wanted[position.chain], row)
     except EndpointError as failure:
         # Wanted still: the sweep tries again.
-        logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign.pk, failure)
+        on_demand.note_failure(campaign, [wanted[index] for index in indices], failure.reason)
         return False
     return True
 
