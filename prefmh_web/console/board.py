@@ -245,7 +245,7 @@ def _lack_of_places(campaign: Campaign) -> str:
     if not limits_of(campaign).recruiter.knows_people:
         return ""
     supply = supply_of(campaign)
-    if supply is None or not (supply["is_full"] and supply["is_short"]):
+    if supply is None or not (supply["is_full"] and (supply["is_short"] or supply["lacks_people"])):
         return ""
     return f"All places are taken: {supply['steps']:,} steps still need {supply['wanted']:,} votes."
 
