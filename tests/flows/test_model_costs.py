@@ -246,6 +246,17 @@ def test_log_probabilities_that_are_asked_for_again_do_not_pass_the_cap(research
     assert len(asked(script, QUESTION)) - before <= 4
 
 
+def test_what_is_not_sent_for_want_of_a_key_is_not_counted(
+    signed_in, researcher, endpoint, script, idle_tasks, settings
+):
+    campaign, _ = capped_at(researcher, idle_tasks, 100)
+    settings.ENDPOINT_KEYS = {"A_KEY": ["127.0.0.1"]}
+    Endpoint.objects.update(api_key_variable="A_KEY")
+    swept(campaign, 3)
+    assert "the environment variable A_KEY is not set" in live_page(signed_in, campaign)
+    assert used(campaign)[0] == len(asked(script, QUESTION))
+
+
 def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):
     Endpoint.objects.update(input_price=None)
     campaign = draft(researcher, by_model(), cost_cap="5.00")
