@@ -15,6 +15,7 @@ from prefmh_web import tasks
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.usage import PROPOSALS, why_reached
+from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.asker import Asker, answered
 from prefmh_web.campaigns.models import Campaign, Comparison, Event, ModelUsage, Side, Turn, Vote, Voter
@@ -212,6 +213,17 @@ def test_turns_that_are_claimed_together_do_not_pass_the_cap(researcher, endpoin
     answers = [loop.run(answered(each)) for each in taken]
     taken = turns.work(answers, wanted, owner)
     assert used(campaign)[0] + sum(3 * len(each.asking.slots) for each in taken) <= now(campaign).request_cap
+
+
+def test_what_was_under_way_when_its_campaign_was_deleted_counts_for_the_site(researcher, endpoint, script, idle_tasks):
+    campaign, wanted = capped_at(researcher, idle_tasks, 100)
+    owner = uuid.uuid4()
+    answers = [loop.run(answered(each)) for each in turns.work([], wanted, owner)]
+    lifecycle.pause(campaign)
+    status.request_deletion(now(campaign), campaign.name)
+    status.finish_deletion(campaign.pk)
+    turns.work(answers, [], owner)
+    assert used()[0] == len(asked(script, QUESTION))
 
 
 def test_what_processes_that_died_had_sent_does_not_pass_the_cap(signed_in, researcher, endpoint, script, idle_tasks):
