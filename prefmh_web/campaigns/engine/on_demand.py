@@ -109,13 +109,15 @@ def reserved(campaign: Campaign, most: int) -> Iterator[Mapping[int, ChainOnDema
 def store_start(demand: ChainOnDemand, start: State) -> None:
     """Keep what was drawn for a demand, unless another worker has done so after this one was given up."""
     ChainOnDemand.objects.filter(pk=demand.pk, chain__isnull=True, start_code="").update(
-        start_code=start.code, start_content=start.content, waits_because=""
+        start_code=start.code, start_content=start.content
     )
 
 
-def note_failure(campaign: Campaign, demands: Collection[ChainOnDemand], reason: str) -> None:
-    """Show on the campaign's page why the starts of some demands are not drawn."""
-    wanted().filter(pk__in=[each.pk for each in demands], start_code="").update(waits_because=reason[:300])
+def note_failure(campaign: Campaign, demands: Collection[ChainOnDemand], seconds: float, reason: str) -> None:
+    """Leave demands whose starts are not drawn alone for a while, and show on the campaign's page why."""
+    wanted().filter(pk__in=[each.pk for each in demands], start_code="").update(
+        claimed_until=timezone.now() + timedelta(seconds=seconds), waits_because=reason[:300]
+    )
     sockets.notify(sockets.watchers(campaign.pk))
 
 
@@ -153,12 +155,14 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
         first = waiting.filter(unclaimed(), start_code="").order_by(F("index").asc(nulls_last=True), "pk")[:most]
         found, lost = dict[int, ChainOnDemand](), 0
         for demand in first:
-            lost += demand.claimed_until is not None
+            # What was left alone has nothing under way.
+            lost += demand.claimed_until is not None and not demand.waits_because
+            demand.waits_because = ""
             if demand.index is None:
                 demand.index, following = following, following + 1
             demand.claimed_until = until
             found[demand.index] = demand
-        ChainOnDemand.objects.bulk_update(found.values(), ["index", "claimed_until"])
+        ChainOnDemand.objects.bulk_update(found.values(), ["index", "claimed_until", "waits_because"])
         # Whoever claimed these did not end the claim.
         usage.note_lost_texts(campaign, lost)
     return found

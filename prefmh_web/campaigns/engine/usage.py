@@ -269,6 +269,7 @@ def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
     claimed = Chain.objects.filter(written, mine, claimed_until__gt=now, texts_claimed__gt=0).order_by()
     texts: dict[int, int] = dict(claimed.values_list("campaign").annotate(Sum("texts_claimed")))
     starts = ChainOnDemand.objects.filter(written, mine, claimed_until__gt=now, chain__isnull=True).order_by()
+    starts = starts.filter(waits_because="")
     for drawn in starts.values("campaign").annotate(starts=Count("pk")):
         texts[drawn["campaign"]] = texts.get(drawn["campaign"], 0) + drawn["starts"]
     return {found: texts[found.pk] for found in Campaign.objects.filter(pk__in=texts)}

@@ -277,9 +277,15 @@ def test_the_page_says_why_chains_that_people_wait_for_do_not_open(signed_in, ca
     page = live_page(signed_in, campaign)
     assert "Chains wait for a model." in page
     assert re.search("2 chains wait for the model: [^<]*this model is gone", page)
+    # They are left alone for a while, as chains are that wait for a proposal; and nothing is under way meanwhile.
+    asked = len(writer.requests)
+    sweep_everything()
+    assert (indices(campaign), len(writer.requests)) == ([0], asked)
+    ChainOnDemand.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     sweep_everything()
     assert indices(campaign) == [0, 1, 2]
     assert "for the model" not in live_page(signed_in, campaign)
+    assert campaign.model_usage.get().repeated == 0
 
 
 def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_is_not(campaign, writer):
