@@ -185,6 +185,7 @@ class Board:
             (len(progress.suspended), "Steps are suspended."),
             (len(progress.waits), "Chains wait for a model."),
             (progress.models["suspended"] if progress.models else 0, "A model needs you."),
+            (progress.models and progress.models["waiting"] and not progress.lately, "A model does not answer."),
             (sum(map(self._is_missed, self.scorers)), "A scorer needs you."),
             (len(progress.held_up), "A panelist holds up chains."),
             (1, _lack_of_places(self.campaign)),
