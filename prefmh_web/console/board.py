@@ -185,12 +185,19 @@ class Board:
             (len(progress.suspended), "Steps are suspended."),
             (len(progress.waits), "Chains wait for a model."),
             (progress.models["suspended"] if progress.models else 0, "A model needs you."),
+            (progress.models and progress.models["waiting"] and not progress.lately, "A model does not answer."),
+            (sum(map(self._is_missed, self.scorers)), "A scorer needs you."),
             (len(progress.held_up), "A panelist holds up chains."),
             (1, _lack_of_places(self.campaign)),
             (progress.people_needed > 0 and not progress.people_online, "Nobody is online."),
             (progress.lacks_people, "Too few people are online."),
         ]
         return next((words for count, words in found if count and words), "")
+
+    def _is_missed(self, told: dict[str, Any]) -> bool:
+        """Say whether steps may wait for numbers that a scorer does not give."""
+        scorer = told["scorer"]
+        return scorer.name in self.campaign.config.needed_scorers and bool(scorer.stopped_because or told["without"])
 
     @property
     def time_left(self) -> str:
@@ -239,7 +246,7 @@ def _lack_of_places(campaign: Campaign) -> str:
     if not limits_of(campaign).recruiter.knows_people:
         return ""
     supply = supply_of(campaign)
-    if supply is None or not (supply["is_full"] and supply["is_short"]):
+    if supply is None or not (supply["is_full"] and (supply["is_short"] or supply["lacks_people"])):
         return ""
     return f"All places are taken: {supply['steps']:,} steps still need {supply['wanted']:,} votes."
 

@@ -25,8 +25,10 @@ from yarl import URL
 from prefmh_web.endpoints import replies
 from prefmh_web.endpoints.addresses import CheckedConnector, checked_base_url, key_header, without_key
 from prefmh_web.endpoints.errors import (
+    AddressRefused,
     BadReply,
     EndpointError,
+    KeyMissing,
     RateLimited,
     Refused,
     Stopped,
@@ -228,10 +230,12 @@ class Client:
                 # Of an error that came in the body of a 200.
                 error.wait(replies.wait(headers, {}))
             failure = error
-        kind = None if failure is None else type(failure)
-        self.calls.append(Call(kind, time.monotonic() - began, *used))
-        if self._watch is not None:
-            self._watch.requests += 1
+        # Otherwise nothing was sent.
+        if not isinstance(failure, KeyMissing | AddressRefused):
+            kind = None if failure is None else type(failure)
+            self.calls.append(Call(kind, time.monotonic() - began, *used))
+            if self._watch is not None:
+                self._watch.requests += 1
         if failure is not None:
             raise failure
         if settle is not None and any(used):

@@ -382,12 +382,13 @@ def supply_of(campaign: Campaign) -> dict[str, Any] | None:
     So many `steps` are not decided, which can need `most` votes; `wanted` are those that they need if voters are
     indifferent, or `most` where working that out takes too long (`is_expected`). They `can_give` so many: of who has a
     place, the votes that they have not given, and all votes of each free place; None for no limit. It `is_short` if
-    these are fewer than wanted, and `is_full` if no place is free.
+    these are fewer than wanted, `lacks_people` if a pair needs more people than there can be, and `is_full` if no place
+    is free.
     """
     study, asked, left = campaign.config.study, _asked(campaign), _steps_left(campaign)
     if not asked or not left:
         return None
-    estimate, can_give = sampler.estimate(1, left, asked), _can_give(campaign, study)
+    estimate, (people, can_give) = sampler.estimate(1, left, asked), _can_give(campaign, study)
     wanted = estimate.votes_at_most if estimate.votes is None else math.ceil(estimate.votes)
     return {
         "steps": left,
@@ -396,6 +397,7 @@ def supply_of(campaign: Campaign) -> dict[str, Any] | None:
         "wanted": wanted,
         "can_give": can_give,
         "is_short": can_give is not None and can_give < wanted,
+        "lacks_people": people is not None and people < max(asked),
         "is_full": are_all_taken(campaign, study),
     }
 
@@ -412,14 +414,18 @@ def _steps_left(campaign: Campaign) -> int:
     return left
 
 
-def _can_give(campaign: Campaign, study: Study) -> int | None:
-    if study.quota is None or study.votes_per_person is None:
-        return None
+def _can_give(campaign: Campaign, study: Study) -> tuple[int | None, int | None]:
+    """Return how many people can still vote, and how many votes they can give; None for no limit."""
+    if study.quota is None:
+        return None, None
     holders = held(campaign, study)
     still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("voter__votes_cast", default=0))
     free = max(0, study.quota - holders.count())
+    people: int = free + still["people"]
+    if study.votes_per_person is None:
+        return people, None
     owed: int = still["people"] * study.votes_per_person - still["votes"]
-    return free * study.votes_per_person + max(0, owed)
+    return people, free * study.votes_per_person + max(0, owed)
 
 
 def estimate_of(campaign: Campaign) -> sampler.Estimate | None:

@@ -8,6 +8,7 @@ The tab Steps: its limits, and the page of one step.
 """
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -136,6 +137,9 @@ def test_the_page_says_how_many_more_turns_of_models_wait_than_it_lists(signed_i
     Turn.objects.all().delete()
     Turn.objects.bulk_create(Turn(comparison=each, judge=judge, reason="It is down.") for each in opened)
     assert f"{opened.count() - 20} more wait." in live_page(signed_in, campaign)
+    # Nobody is needed, for it is asked again by itself; but no vote comes.
+    Turn.objects.update(until=timezone.now() + timedelta(minutes=1))
+    assert "A model does not answer." in live_page(signed_in, campaign)
 
 
 def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):

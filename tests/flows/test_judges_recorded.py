@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign, NotPossible, Turn, Vote
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -23,11 +24,22 @@ from sampler.judges import PromptTemplate
 from tests.console.test_endpoints import fields
 from tests.console.test_pages import form
 from tests.flows.test_judges_at_start import campaign, declared_server, judge_in
-from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, script
+from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, script, written
 from tests.flows.test_models_judge import make
 from tests.security.world import browser_of
 from tests.support.campaigns import live_page, make_config, start_campaign, started_now, swept
-from tests.support.models import Script, anything_else, chat_reply, hiding, pictures, status, votes_asked, words
+from tests.support.models import (
+    Script,
+    Writer,
+    anything_else,
+    chat_reply,
+    hiding,
+    pictures,
+    scripted_server,
+    status,
+    votes_asked,
+    words,
+)
 from tests.support.records import assert_record_is_whole, assert_replay_passes, export_to, refused_by_replay, table
 from tests.support.sampling import files_of, write
 
@@ -89,6 +101,31 @@ def test_an_endpoint_that_a_campaign_asks_stays_what_it_is(client, researcher, e
     assert {name: getattr(endpoint, name) for name in change} == change
 
 
+@pytest.mark.parametrize("status", [Campaign.Status.RUNNING, Campaign.Status.FINISHED])
+def test_an_endpoint_that_writes_stays_what_it_is_as_long_as_its_campaign_may_go_on(
+    client, researcher, settings, idle_tasks, status
+):
+    with scripted_server(Writer()) as writing:
+        campaign = started_now(written(researcher, writing, settings))
+        Campaign.objects.filter(pk=campaign.pk).update(status=status)
+        endpoint = Endpoint.objects.get()
+        address = reverse("console:edit-endpoint", args=[endpoint.pk])
+        page = client.post(address, fields(writing, model="other"), follow=True).content.decode()
+        assert "cannot be changed while “Made” uses it, or may be extended with it" in page
+        page = client.post(reverse("console:remove-endpoint", args=[endpoint.pk]), follow=True).content.decode()
+        assert "cannot be removed, because a campaign uses it" in page
+        assert Endpoint.objects.get().model == "tiny"
+
+
+def test_an_endpoint_that_is_changed_while_it_writes_the_first_texts_starts_nothing(researcher, settings, idle_tasks):
+    with scripted_server(Writer(lambda: Endpoint.objects.update(model="other"))) as writing:
+        draft = written(researcher, writing, settings)
+        with pytest.raises(NotPossible, match="“A model” was changed in this very moment"):
+            lifecycle.start(draft)
+        draft.refresh_from_db()
+        assert draft.is_draft
+
+
 def turned(script: Script, after: int) -> None:
     """Let the server answer as another model after so many votes."""
 
@@ -106,6 +143,7 @@ def test_a_judge_whose_server_answers_as_another_model_is_asked_no_more(
     swept(campaign, 3)
     page = live_page(client, campaign)
     assert "now answers as “tiny-2”" in page
+    assert "A model needs you." in page
     assert campaign.status == Campaign.Status.RUNNING
     assert any("tiny-2" in str(finding) for finding in doctor.findings())
     # Nothing is asked any more, and no reply of the other model counts.

@@ -4,6 +4,7 @@ Caps on what models may take: reached in mid-campaign, raised, resumed; by sever
 """
 
 import json
+import re
 import uuid
 
 import pytest
@@ -14,12 +15,22 @@ from prefmh_web import tasks
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.usage import PROPOSALS, why_reached
+from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.asker import Asker, answered
 from prefmh_web.campaigns.models import Campaign, Comparison, Event, ModelUsage, Side, Turn, Vote, Voter
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import create_draft, make_config, make_draft, registered, set_caps, started_now, swept
+from tests.support.campaigns import (
+    create_draft,
+    live_page,
+    make_config,
+    make_draft,
+    registered,
+    set_caps,
+    started_now,
+    swept,
+)
 from tests.support.models import (
     LINES,
     Held,
@@ -204,7 +215,18 @@ def test_turns_that_are_claimed_together_do_not_pass_the_cap(researcher, endpoin
     assert used(campaign)[0] + sum(3 * len(each.asking.slots) for each in taken) <= now(campaign).request_cap
 
 
-def test_what_processes_that_died_had_sent_does_not_pass_the_cap(researcher, endpoint, script, idle_tasks):
+def test_what_was_under_way_when_its_campaign_was_deleted_counts_for_the_site(researcher, endpoint, script, idle_tasks):
+    campaign, wanted = capped_at(researcher, idle_tasks, 100)
+    owner = uuid.uuid4()
+    answers = [loop.run(answered(each)) for each in turns.work([], wanted, owner)]
+    lifecycle.pause(campaign)
+    status.request_deletion(now(campaign), campaign.name)
+    status.finish_deletion(campaign.pk)
+    turns.work(answers, [], owner)
+    assert used()[0] == len(asked(script, QUESTION))
+
+
+def test_what_processes_that_died_had_sent_does_not_pass_the_cap(signed_in, researcher, endpoint, script, idle_tasks):
     campaign, wanted = capped_at(researcher, idle_tasks, 8)
     before = len(asked(script, QUESTION))
     for _ in range(5):
@@ -214,7 +236,9 @@ def test_what_processes_that_died_had_sent_does_not_pass_the_cap(researcher, end
     assert 0 < len(asked(script, QUESTION)) - before <= 8
     # Nothing will come of what is under way: it is the cap that stands between.
     assert swept(campaign).status == Campaign.Status.PAUSED
-    assert "is reached" in now(campaign).paused_because
+    # The page counts them as the cap does.
+    made = re.search(r"is reached: (\d+) have been made", now(campaign).paused_because)
+    assert f"<p>{made[1]} requests of at most {campaign.request_cap}." in live_page(signed_in, campaign)
 
 
 def test_log_probabilities_that_are_asked_for_again_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks):
@@ -232,6 +256,17 @@ def test_log_probabilities_that_are_asked_for_again_do_not_pass_the_cap(research
         loop.run(answered(each))
     # Two that fail, and three replies that are no vote, are one more.
     assert len(asked(script, QUESTION)) - before <= 4
+
+
+def test_what_is_not_sent_for_want_of_a_key_is_not_counted(
+    signed_in, researcher, endpoint, script, idle_tasks, settings
+):
+    campaign, _ = capped_at(researcher, idle_tasks, 100)
+    settings.ENDPOINT_KEYS = {"A_KEY": ["127.0.0.1"]}
+    Endpoint.objects.update(api_key_variable="A_KEY")
+    swept(campaign, 3)
+    assert "the environment variable A_KEY is not set" in live_page(signed_in, campaign)
+    assert used(campaign)[0] == len(asked(script, QUESTION))
 
 
 def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):

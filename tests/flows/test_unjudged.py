@@ -97,7 +97,7 @@ def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, idle_t
     assert not Comparison.objects.filter(verdict__isnull=False).exclude(current=F("proposal")).exists()
     checked_export(campaign, tmp_path)
     client.force_login(researcher)
-    assert "wait" in live_page(client, campaign)
+    assert "A scorer needs you." in live_page(client, campaign)
     # The program is fixed under its name, and somebody tries again.
     quality(QUALITY, name="broken")
     client.post(reverse("console:score-again", args=[campaign.pk]))

@@ -7,6 +7,7 @@ A budget in answers: what must fit before the start, and what is kept within it.
 """
 
 import math
+import re
 from datetime import timedelta
 from functools import partial
 
@@ -450,6 +451,17 @@ def test_once_all_places_are_taken_the_overview_says_what_is_still_needed(resear
     decided = sum(study.chains.values_list("step", flat=True))
     page = browser_of(researcher).get(study.get_absolute_url()).content.decode()
     assert f"All places are taken: {20 - decided} steps still need {20 - decided} votes." in page
+
+
+def test_where_fewer_people_may_come_than_a_pair_needs_the_overview_says_so(researcher):
+    judges = [{"question": "Which is darker?", "votes": 3}]
+    study = recruited_campaign(researcher, config=make_config(judges=judges), quota=3)
+    vote(arrive(study, prolific("anna")), study)
+    assert "All places are taken" not in browser_of(researcher).get(study.get_absolute_url()).content.decode()
+    # Of a started study, too, this can be lowered.
+    set_study(study, {"quota": 1})
+    page = browser_of(researcher).get(study.get_absolute_url()).content.decode()
+    assert re.search(r"All places are taken: \d+ steps still need \d+ votes\.", page)
 
 
 @pytest.mark.parametrize(("spare", "kept"), [(0, 0), (1, 1)])

@@ -6,7 +6,7 @@
     open_spare       wants some for people who are there, before they would wait: where a model takes seconds
     wanted           what such a task has to do; forget_needless takes from it what nobody waits for any more
     reserved         gives out numbers of chains whose starts are to be drawn, each to one worker at a time; store_start
-                     keeps what was drawn
+                     keeps what was drawn, note_failure why nothing was
     open_drawn       opens those whose starts are drawn, in the order of their numbers, whichever is drawn first
     seekers          for whom of those that wait a chain may open now
 
@@ -18,7 +18,7 @@ waits for nobody.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -31,6 +31,7 @@ from prefmh_web.campaigns.engine import transitions, usage
 from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOnDemand, Comparison, Lease, State, Voter
+from prefmh_web.transport import sockets
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
@@ -112,6 +113,14 @@ def store_start(demand: ChainOnDemand, start: State) -> None:
     )
 
 
+def note_failure(campaign: Campaign, demands: Collection[ChainOnDemand], seconds: float, reason: str) -> None:
+    """Leave demands whose starts are not drawn alone for a while, and show on the campaign's page why."""
+    wanted().filter(pk__in=[each.pk for each in demands], start_code="").update(
+        claimed_until=timezone.now() + timedelta(seconds=seconds), waits_because=reason[:300]
+    )
+    sockets.notify(sockets.watchers(campaign.pk))
+
+
 def open_drawn(campaign: Campaign) -> None:
     """Open the chains whose starts are drawn, in the order of their numbers, up to the first that is not."""
     with transaction.atomic():
@@ -146,12 +155,14 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
         first = waiting.filter(unclaimed(), start_code="").order_by(F("index").asc(nulls_last=True), "pk")[:most]
         found, lost = dict[int, ChainOnDemand](), 0
         for demand in first:
-            lost += demand.claimed_until is not None
+            # What was left alone has nothing under way.
+            lost += demand.claimed_until is not None and not demand.waits_because
+            demand.waits_because = ""
             if demand.index is None:
                 demand.index, following = following, following + 1
             demand.claimed_until = until
             found[demand.index] = demand
-        ChainOnDemand.objects.bulk_update(found.values(), ["index", "claimed_until"])
+        ChainOnDemand.objects.bulk_update(found.values(), ["index", "claimed_until", "waits_because"])
         # Whoever claimed these did not end the claim.
         usage.note_lost_texts(campaign, lost)
     return found

@@ -269,6 +269,7 @@ def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
     claimed = Chain.objects.filter(written, mine, claimed_until__gt=now, texts_claimed__gt=0).order_by()
     texts: dict[int, int] = dict(claimed.values_list("campaign").annotate(Sum("texts_claimed")))
     starts = ChainOnDemand.objects.filter(written, mine, claimed_until__gt=now, chain__isnull=True).order_by()
+    starts = starts.filter(waits_because="")
     for drawn in starts.values("campaign").annotate(starts=Count("pk")):
         texts[drawn["campaign"]] = texts.get(drawn["campaign"], 0) + drawn["starts"]
     return {found: texts[found.pk] for found in Campaign.objects.filter(pk__in=texts)}
@@ -347,10 +348,10 @@ _CHANGES = [
         for name in LARGEST
     ),
 ]
-# Found by model_usage_once_per_judge. Nothing is written for a draft that was deleted meanwhile.
+# Found by model_usage_once_per_judge. Of a campaign that was deleted meanwhile it is a row of nobody's: the site's.
 _ADD = f"""
     INSERT INTO {_TABLE} (campaign_id, judge_index, {", ".join((*_SUMS, *LARGEST))})
-    SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(LARGEST)))} FROM campaigns_campaign WHERE id = %s
+    VALUES ((SELECT id FROM campaigns_campaign WHERE id = %s), {", ".join(["%s"] * (1 + len(_SUMS) + len(LARGEST)))})
     ON CONFLICT (campaign_id, judge_index) DO UPDATE SET {", ".join(_CHANGES)}
 """
 
@@ -388,7 +389,7 @@ def _note_repeated(campaign: Campaign, judge_index: int, requests: int) -> None:
 def _add(campaign_id: int, judge_index: int, counts: Mapping[str, float]) -> None:
     """Add counts by name, in one statement: every batch of votes does it."""
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, [judge_index, *(counts.get(name, 0) for name in (*_SUMS, *LARGEST)), campaign_id])
+        cursor.execute(_ADD, [campaign_id, judge_index, *(counts.get(name, 0) for name in (*_SUMS, *LARGEST))])
 
 
 def note_repeated_start(campaign: Campaign) -> None:

@@ -41,7 +41,7 @@ from prefmh_web.transport import sockets
 from sampler import judges as model_judges
 
 Models = dict[str, tuple[Endpoint, Collection[Identity]]]
-"""The endpoints of a campaign's judges, by name, each with what its replies said they were from."""
+"""The endpoints of a campaign, by name, each with what its replies as a judge said they were from."""
 
 
 def is_needed(campaign: Campaign) -> bool:
@@ -61,7 +61,7 @@ def note(campaign: Campaign, **columns: object) -> None:
 
 
 def examined(campaign: Campaign) -> Models:
-    """Test the endpoints that a campaign asks, store what was seen of them, and return its judges'.
+    """Test the endpoints that a campaign asks, store what was seen of them, and return them.
 
     Raises:
         NotPossible: there is no such endpoint, it does not answer, or its votes could not have a judge's distribution.
@@ -78,6 +78,8 @@ def examined(campaign: Campaign) -> Models:
             models[name] = _examined(campaign, name)
         endpoint, _ = models[name]
         _refuse(index, judge, endpoint, next(_refusals(campaign, judge, source, endpoint), ""))
+    if writer is not None:
+        models.setdefault(writer.name, (writer, ()))
     return models
 
 
@@ -159,11 +161,11 @@ def require_room(campaign: Campaign) -> None:
 
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
-    for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
-        name = judging.model_source(campaign.config, judge.index).endpoint
-        endpoint, identities = models[name]
-        if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
+    for name, (endpoint, _) in models.items():
+        if not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
+    for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
+        endpoint, identities = models[judging.model_source(campaign.config, judge.index).endpoint]
         frozen = judging.frozen_as(campaign, judge.index, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
         for identity in identities:

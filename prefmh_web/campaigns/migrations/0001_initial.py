@@ -366,6 +366,7 @@ class Migration(migrations.Migration):
                 ('is_ahead', models.BooleanField(default=False)),
                 ('index', models.PositiveIntegerField(null=True)),
                 ('claimed_until', models.DateTimeField(null=True)),
+                ('waits_because', models.CharField(blank=True, max_length=300)),
                 ('start_code', models.TextField(blank=True, default='')),
                 ('start_content', models.TextField(blank=True, default='')),
                 ('chain', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='demand', to='campaigns.chain')),

@@ -215,15 +215,17 @@ def frozen_prompt(judge: Judge) -> model_judges.Prompt:
 
 
 def using(endpoint: Endpoint, name: str) -> list[Campaign]:
-    """Return the campaigns that have started, are not finished, and ask an endpoint or have it write.
+    """Return the campaigns that have started, are not finished, and ask an endpoint; and those that have it write, when
+    they are finished, too: extended, they would go on with what it is by then, and nothing of it is frozen.
 
     Args:
         name: the endpoint's, by which a config names its writer.
     """
     started = (Campaign.Status.RUNNING, Campaign.Status.PAUSED)
-    asks = Q(judges__endpoint=endpoint)
+    asks = Q(judges__endpoint=endpoint, status__in=started)
     writes = Q(owner=endpoint.owner_id, config_data__space__kind="model-texts", config_data__space__model=name)
-    return list(Campaign.objects.filter(asks | writes, status__in=started).distinct())
+    writes &= Q(status__in=(*started, Campaign.Status.FINISHED))
+    return list(Campaign.objects.filter(asks | writes).distinct())
 
 
 def accepted_rows(judge: Judge) -> dict[Identity, ReplyIdentity]:

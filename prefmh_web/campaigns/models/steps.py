@@ -376,9 +376,11 @@ class ChainOnDemand(models.Model):
     voter = models.ForeignKey(Voter, models.PROTECT, related_name="+")
     # For somebody who had no need of it yet: see `on_demand.open_spare`.
     is_ahead = models.BooleanField(default=False)
-    # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
+    # Where a model makes the start: the chain's number; until when it is being drawn, or left alone, and why that is;
+    # what was drawn.
     index = models.PositiveIntegerField(null=True)
     claimed_until = models.DateTimeField(null=True)
+    waits_because = models.CharField(max_length=300, blank=True)
     start_code = models.TextField(blank=True, default="")
     start_content = models.TextField(blank=True, default="")
     chain = models.OneToOneField(Chain, models.CASCADE, null=True, related_name="demand")

@@ -46,7 +46,8 @@ def costs_of(campaign: Campaign) -> dict[str, Any] | None:
     questions = {index: judge.question for index, judge in enumerate(campaign.config.judges)}
     wasted = _wasted(campaign, started_campaign(campaign).asked_at_once)
     return {
-        "requests": sum(each.requests for each in usage),
+        # Those as well that a process may have sent before it died: the cap counts them.
+        "requests": sum(each.requests + each.repeated for each in usage),
         "request_cap": request_cap,
         "price": price_of(sum(each.cost for each in usage), sum(each.unpriced for each in usage)),
         "cost_cap": cost_cap,

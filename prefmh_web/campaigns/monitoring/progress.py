@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -41,6 +42,8 @@ class Progress:
     campaign: Campaign
     judges: list[Judge]
     chains: Sequence[ShownChain]
+    unopened: list[str]
+    """Of the chains that are to open, why their model has failed to make their starts; empty where it has not."""
     recent: list[StepRow]
     answers: int
     """Votes that counted, or count on the steps that are open; or ratings or scores where these decide; steps where
@@ -104,13 +107,10 @@ class Progress:
         return round(100 * sum(chain.prefetched for chain in self.chains) / self.steps_decided)
 
     @property
-    def waits(self) -> list[tuple[str, list[int]]]:
-        """Why chains wait for their model, each reason with the indices of its chains."""
-        chains: dict[str, list[int]] = {}
-        for chain in self.chains:
-            if chain.waits_because:
-                chains.setdefault(chain.waits_because, []).append(chain.index)
-        return list(chains.items())
+    def waits(self) -> list[tuple[str, int]]:
+        """Why chains wait for their model, each reason with how many they are."""
+        reasons = [*(chain.waits_because for chain in self.chains), *self.unopened]
+        return list(Counter(filter(None, reasons)).items())
 
     @property
     def people_needed(self) -> int:
@@ -131,6 +131,7 @@ def progress_of(campaign: Campaign) -> Progress:
     chains = list(chains_of(campaign))
     answers, lately = _answers(campaign, chains, since)
     patience = timedelta(seconds=config.answering.seconds)
+    wanted = campaign.chain_demands.filter(chain=None) if config.opens_on_demand else campaign.chain_demands.none()
     people = campaign.voters.aggregate(
         online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
     )
@@ -138,6 +139,7 @@ def progress_of(campaign: Campaign) -> Progress:
         campaign=campaign,
         judges=judges,
         chains=chains,
+        unopened=list(wanted.values_list("waits_because", flat=True)),
         recent=recent_steps(campaign, judges, RECENT_STEPS),
         answers=answers,
         lately=lately,
@@ -171,11 +173,12 @@ def _answers(campaign: Campaign, chains: Sequence[ShownChain], since: datetime) 
 def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     """Return how the models of a campaign are getting on; None where people judge alone.
 
-    ``waiting`` are turns with a reason to wait, those that wait for somebody first, and ``suspended`` is how many do;
-    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``settled_alone`` pairs that
-    were settled before any person was asked, though people judge as well, and ``votes_saved`` people's votes that this
-    has made needless, as far as the other pairs tell; ``sampled_instead`` votes of judges by log-probabilities that
-    were sampled, because the server did not tell p. The servers of stopped judges answer as ``new_models`` now.
+    ``waiting`` are turns with a reason to wait, those that wait for somebody first; so many of them, and of
+    judges, are ``suspended``; ``asked_again`` counts votes or ratings that took more than one reply, or may have;
+    ``settled_alone`` pairs that were settled before any person was asked, though people judge as well, and
+    ``votes_saved`` people's votes that this has made needless, as far as the other pairs tell; ``sampled_instead``
+    votes of judges by log-probabilities that were sampled, because the server did not tell p. The servers of stopped
+    judges answer as ``new_models`` now.
     """
     models = [judge for judge in judges if judge.is_model]
     if not models:
@@ -193,12 +196,12 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     alone = judged.exclude(votes__voter__isnull=False).distinct().count() if len(models) < len(judges) else 0
     config = campaign.config
     by_p = [judge for judge in models if uses_log_probabilities(model_source(config, judge.index), config.rule)]
-    stopped = (judge for judge in models if judge.stopped_because)
+    stopped = [judge for judge in models if judge.stopped_because]
     return {
         "judges": models,
         "waiting": waiting,
         "unlisted": turns.count() - len(waiting),
-        "suspended": sum(turn.is_suspended for turn in waiting),
+        "suspended": sum(turn.is_suspended for turn in waiting) + len(stopped),
         "asked_again": again.count(),
         "settled_alone": alone,
         "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,

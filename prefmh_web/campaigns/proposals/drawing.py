@@ -203,14 +203,17 @@ def _open_next(campaign: Campaign, keys: Collection[int]) -> bool:
         for chain, comparison in zip(written, drawn, strict=True):
             _open(chain, comparison)
     except EndpointError as failure:
-        seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
         # Those that are next in turn would fare no better.
-        _rest(campaign, Q(pk__in=keys) | unclaimed(), seconds, failure.reason)
+        _rest(campaign, Q(pk__in=keys) | unclaimed(), _pause_after(failure), failure.reason)
         return False
     except Exception:
         _rest(campaign, Q(pk__in=keys), _ATTENTION_PAUSE_S, "the proposal came to nothing; the server's log says why")
         raise
     return len(written) == len(left)
+
+
+def _pause_after(failure: EndpointError) -> float:
+    return failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
 
 
 def _rest(campaign: Campaign, which: Q, seconds: float, reason: str) -> None:
@@ -331,7 +334,8 @@ def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOnDemand]) -
             on_demand.store_start(wanted[position.chain], row)
     except EndpointError as failure:
         # Wanted still: the sweep tries again.
-        logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign.pk, failure)
+        demands = [wanted[index] for index in indices]
+        on_demand.note_failure(campaign, demands, _pause_after(failure), failure.reason)
         return False
     return True
 

@@ -99,9 +99,9 @@ class EndpointForm(forms.ModelForm):
         changed = [name for name in _IDENTITY if name in self.changed_data]
         if self.instance.pk and changed and (campaigns := using(self.instance, self.initial.get("name", ""))):
             names = ", ".join(f"“{campaign}”" for campaign in campaigns)
-            message = f"This cannot be changed while {names} uses it. Register "
+            message = f"This cannot be changed while {names} uses it, or may be extended with it. "
             for name in changed:
-                self.add_error(name, message + "another endpoint, or wait until the campaign is finished.")
+                self.add_error(name, message + "Register another endpoint.")
         return cleaned
 
     def save(self, commit=True):
@@ -198,10 +198,14 @@ def stop(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
 def remove(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Remove an endpoint that no campaign has used."""
     endpoint = _mine(request, endpoint_id)
+    is_used = bool(using(endpoint, endpoint.name))
     try:
-        endpoint.delete()
+        if not is_used:
+            endpoint.delete()
     # Protected, or taken by a campaign that starts in this very moment.
     except IntegrityError:
+        is_used = True
+    if is_used:
         messages.error(request, f"{endpoint.name} cannot be removed, because a campaign uses it.")
     return redirect("console:endpoints")
 

@@ -3,6 +3,7 @@
 Starts of chains that a model writes while people wait: each is asked for once, and chains open in their order.
 """
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,8 +23,15 @@ from prefmh_web.campaigns.proposals import drawing
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import registered
 from tests.security.test_limits import all_at_once
-from tests.support.campaigns import create_draft, make_campaign, make_config, started_now, vote_until_finished
-from tests.support.models import Script, Writer, scripted_server
+from tests.support.campaigns import (
+    create_draft,
+    live_page,
+    make_campaign,
+    make_config,
+    started_now,
+    vote_until_finished,
+)
+from tests.support.models import Script, Writer, scripted_server, status
 from tests.support.process import sweep_everything, wait_until_idle
 from tests.support.records import (
     assert_record_is_whole,
@@ -260,6 +268,24 @@ def test_a_chain_whose_start_is_drawn_first_waits_for_the_number_before_it(campa
         store_drawn(campaign, 1, first[1])
         on_demand.open_drawn(campaign)
         assert indices(campaign) == [0, 1, 2]
+
+
+def test_the_page_says_why_chains_that_people_wait_for_do_not_open(signed_in, campaign, writer):
+    wanted_by(campaign, 2)
+    writer.faults.extend([status(400, b"this model is gone")] * 2)
+    drawing.open_wanted(campaign.pk)
+    page = live_page(signed_in, campaign)
+    assert "Chains wait for a model." in page
+    assert re.search("2 chains wait for the model: [^<]*this model is gone", page)
+    # They are left alone for a while, as chains are that wait for a proposal; and nothing is under way meanwhile.
+    asked = len(writer.requests)
+    sweep_everything()
+    assert (indices(campaign), len(writer.requests)) == ([0], asked)
+    ChainOnDemand.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    sweep_everything()
+    assert indices(campaign) == [0, 1, 2]
+    assert "for the model" not in live_page(signed_in, campaign)
+    assert campaign.model_usage.get().repeated == 0
 
 
 def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_is_not(campaign, writer):
