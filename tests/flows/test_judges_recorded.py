@@ -10,12 +10,17 @@ A model that is shown molecules as SMILES, drawings or both: what it is sent, wh
 import json
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 
 import numpy as np
 import pytest
+from django.db import transaction
 from django.urls import reverse
+from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.models import Campaign, NotPossible, Turn, Vote
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -40,6 +45,7 @@ from tests.support.models import (
     votes_asked,
     words,
 )
+from tests.support.process import on_own_connection
 from tests.support.records import assert_record_is_whole, assert_replay_passes, export_to, refused_by_replay, table
 from tests.support.sampling import files_of, write
 
@@ -124,6 +130,24 @@ def test_an_endpoint_that_is_changed_while_it_writes_the_first_texts_starts_noth
             lifecycle.start(draft)
         draft.refresh_from_db()
         assert draft.is_draft
+
+
+def test_an_endpoint_is_not_changed_or_removed_under_a_campaign_that_starts(client, researcher, settings, idle_tasks):
+    with scripted_server(Writer()) as writing:
+        draft, endpoint = written(researcher, writing, settings), Endpoint.objects.get()
+        paths = [reverse(f"console:{name}-endpoint", args=[endpoint.pk]) for name in ("edit", "remove")]
+        with ThreadPoolExecutor(1) as pool:
+            with transaction.atomic():
+                Campaign.objects.filter(pk=draft.pk).update(status=Campaign.Status.RUNNING, started_at=timezone.now())
+                model_start.freeze(draft, {endpoint.name: (endpoint, ())})
+                post = on_own_connection(partial(client.post, follow=True))
+                sent = [pool.submit(post, path, fields(writing, model="other")) for path in paths]
+                # Time enough to look at the campaign before it has started.
+                wait(sent, timeout=0.5)
+            changed, removed = (each.result().content.decode() for each in sent)
+        assert "cannot be changed while “Made” uses it" in changed
+        assert "cannot be removed, because a campaign uses it" in removed
+        assert Endpoint.objects.get().model == "tiny"
 
 
 def turned(script: Script, after: int) -> None:

@@ -205,8 +205,9 @@ def freeze_scorers(campaign: Campaign) -> None:
 
 
 def _is_as_examined(endpoint: Endpoint) -> bool:
+    """Say whether an endpoint is what was tested; then it stays so until this transaction ends."""
     where = {name: getattr(endpoint, name) for name in ("name", "base_url", "model", "dialect")}
-    return Endpoint.objects.filter(pk=endpoint.pk, **where).exists()
+    return Endpoint.objects.select_for_update(no_key=True).filter(pk=endpoint.pk, **where).exists()
 
 
 def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeConfig, sampler.ModelSource]]:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.db import IntegrityError
+from django.db import transaction
+from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
@@ -41,9 +42,9 @@ _LISTS_MODELS = {
     "hx-trigger": "change",
     "hx-target": "#models-there",
 }
-# What a campaign that was started with an endpoint relies on; keys, prices and limits may change.
 # In an address, what may be a key.
 _KEY_IN_ADDRESS = re.compile(r"(?<=//)[^/@]*@|[?#].*")
+# What a campaign that was started with an endpoint relies on; keys, prices and limits may change.
 _IDENTITY = ("name", "base_url", "model", "kind", "thinking_tokens")
 
 
@@ -145,9 +146,10 @@ def endpoints(request: SignedInRequest) -> HttpResponse:
 
 @common.form_page
 @common.for_researchers
+@transaction.atomic
 def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpResponse:
     """Register an endpoint, or change one."""
-    endpoint = Endpoint(owner=request.user) if endpoint_id is None else _mine(request, endpoint_id)
+    endpoint = Endpoint(owner=request.user) if endpoint_id is None else _held(request, endpoint_id)
     form = EndpointForm(request.POST or None, instance=endpoint)
     if request.method == "POST" and form.is_valid():
         if endpoint.pk and set(_WHERE) & set(form.changed_data):
@@ -195,15 +197,15 @@ def stop(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
 
 
 @common.post_action
+@transaction.atomic
 def remove(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Remove an endpoint that no campaign has used."""
-    endpoint = _mine(request, endpoint_id)
+    endpoint = _held(request, endpoint_id)
     is_used = bool(using(endpoint, endpoint.name))
     try:
         if not is_used:
             endpoint.delete()
-    # Protected, or taken by a campaign that starts in this very moment.
-    except IntegrityError:
+    except ProtectedError:
         is_used = True
     if is_used:
         messages.error(request, f"{endpoint.name} cannot be removed, because a campaign uses it.")
@@ -212,6 +214,11 @@ def remove(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
 
 def _mine(request: SignedInRequest, endpoint_id: int) -> Endpoint:
     return get_object_or_404(Endpoint, pk=endpoint_id, owner=request.user)
+
+
+def _held(request: SignedInRequest, endpoint_id: int) -> Endpoint:
+    """Return one that no campaign can start with before this transaction ends."""
+    return get_object_or_404(Endpoint.objects.select_for_update(), pk=endpoint_id, owner=request.user)
 
 
 def _card(endpoint: Endpoint) -> dict[str, object]:
