@@ -141,6 +141,11 @@ def test_votes_beyond_a_budget_are_reported():
         ("states", "neighbours", "0 0"),
         ("steps", "uniform", ""),
         ("votes", "proposal_side", "Left"),
+        ("votes", "voter", "0"),
+        ("votes", "elapsed_ms", "-5"),
+        ("votes", "cast_at", "2026-13-45T99:99:99.000+00:00"),
+        ("votes", "lease", "the first"),
+        ("votes", "preference", "1.25"),
     ],
 )
 def test_a_cell_that_cannot_be_read_is_refused(record, table, column, cell):
