@@ -97,6 +97,17 @@ def without(name: str) -> Callable[[Files], Files]:
     return lambda files: {each: content for each, content in files.items() if each != name}
 
 
+def without_event(kind: str) -> Callable[[Files], Files]:
+    """Return the removal of an event, those after it numbered anew."""
+
+    def change(found: list[Row]) -> None:
+        found[:] = [row for row in found if row["kind"] != kind]
+        for number, row in enumerate(found, start=1):
+            row["number"] = str(number)
+
+    return rows("events.csv", change)
+
+
 def both(*changes: Callable[[Files], Files]) -> Callable[[Files], Files]:
     def changed(files: Files) -> Files:
         for change in changes:
@@ -220,6 +231,8 @@ SEEN = {
     "fewer steps": Tampering(of_config(steps=3), STEPS, 5, changed="campaign.json"),
     "fewer chains": Tampering(of_config(chains=1), STEPS, 6, changed="campaign.json"),
     "the distribution that is stated": Tampering(of_config(target="another"), "campaign.json"),
+    "the start left out": Tampering(without_event("started"), "events.csv"),
+    "that the seed was revealed left out": Tampering(without_event("seed-revealed"), "events.csv"),
     "the judges": Tampering(document("judges.json", lambda held: held[0].update(question="?")), "judges.json"),
     "a file missing": Tampering(without(VOTES), VOTES),
     "a config missing": Tampering(without("campaign.json"), "campaign.json"),
