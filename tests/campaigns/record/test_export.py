@@ -246,6 +246,13 @@ def test_replay_tells_where_scores_are_wrong(scored):
         assert told in refused_by_replay(rewrite(scored, "scores.csv", change), "1 difference")
 
 
+def test_a_measure_that_is_said_to_be_a_programs_is_found(scored):
+    files = files_of(scored)
+    told = files["scorers.json"].replace(b'"measured"', b'"command"')
+    refused = refused_by_replay(write(files | {"scorers.json": told}, scored.with_name("changed.zip")), "1 difference")
+    assert "scorers.json: the kind of words: the export has “command”, expected “measured”" in refused
+
+
 def test_a_measure_within_the_tolerance_is_the_same(scored):
     assert_replay_passes(rewrite(scored, "scores.csv", lambda rows: words_of(rows).update(score="5.000001")))
 
