@@ -89,6 +89,10 @@ def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
         str(chain.index): chain.head.index for chain in voted.chains.all()
     }
     assert len(table(path, "states.csv")) == 12
+    described = {(row["file"], row["column"]) for row in table(path, "codebook.csv")}
+    for name, content in files_of(path).items():
+        header = content.decode("utf-8-sig").partition("\r\n")[0].split(",") if name.endswith(".csv") else ()
+        assert {(name, column) for column in header} <= described
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.read("campaign.json")) == voted.public_config
 
