@@ -159,6 +159,13 @@ def test_a_config_that_does_not_parse_is_refused(record):
         replay(Record({"campaign.json": record.config | {"chains": 0}}, record.tables))
 
 
+def test_a_record_of_another_version_is_refused_with_what_reads_it(record):
+    with pytest.raises(
+        RecordError, match=r"campaign\.json is of version 2, not 1: read it with the prefmh that wrote it"
+    ):
+        replay(Record({"campaign.json": record.config | {"version": 2}}, record.tables))
+
+
 # Change any one cell of a record and hash it again, so that no hash can tell: its content does, if the tables say so.
 # A column that is excused says why in its declaration; the list of these is here, so that it grows only on purpose.
 
