@@ -29,7 +29,7 @@ _OF_NO_RECORD = (ArithmeticError, AttributeError, LookupError, RecursionError, T
 """What a JSON file of another shape than this program writes may come to, beside the errors of records."""
 _LOCKSTEP = "lockstep/settings.json"
 _UNCHECKED = tuple(table.file for table in tables.EVERY if table.excused)
-"""Files of which nothing else in a record says what they should hold."""
+"""Files that are compared with nothing but their hashes."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _claimed(about: Mapping[str, Any], names: Collection[str], replay: Replay | 
     if replay is not None and replay.recorded_draws:
         yield "That the texts are those that the model wrote, and that the model's server drew them as it should."
     if unchecked := [name for name in _UNCHECKED if name in names]:
-        yield f"What these files say, as nothing else in the record does: {', '.join(unchecked)}."
+        yield f"What these files say, which is compared with nothing: {', '.join(unchecked)}."
     if any(name.startswith("pictures/") for name in names):
         yield "That the pictures are those that people saw."
     if any(name.startswith("recordings/") for name in names):

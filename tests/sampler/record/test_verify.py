@@ -254,6 +254,9 @@ UNSEEN = {
     "`log_r0`, within rounding": Tampering(cell(STEPS, 2, "log_r0", rounded_otherwise), STEPS),
     "whether the seed was typed": Tampering(of_config(seed_was_typed=False), "campaign.json"),
     "a text of an uploaded list, wherever it stands": Tampering(renamed_text, STATES),
+    "an event added or left out": Tampering(
+        rows("events.csv", lambda found: found.append(found[-1] | {"number": "3", "kind": "paused"})), "events.csv"
+    ),
     "judges.json missing": Tampering(without("judges.json"), "judges.json"),
     "a file that no record has": Tampering(lambda files: files | {"notes.txt": b"mine"}, "notes.txt"),
 }
