@@ -10,6 +10,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -17,7 +18,17 @@ from sampler.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.config import ConfigError
 from sampler.record import tables
 from sampler.record.commitment import check_manifest
-from sampler.record.record import Difference, Finding, Record, RecordError, Row, malformed_in, record_in, step_key
+from sampler.record.record import (
+    Difference,
+    Finding,
+    Record,
+    RecordError,
+    Row,
+    StepKey,
+    malformed_in,
+    record_in,
+    step_key,
+)
 from sampler.record.replay import Replay, recomputed
 
 MAX_MEMORY: Final = 4 * 2**30
@@ -124,19 +135,22 @@ def checked(record: Record) -> Content:
 
 
 def _findings(record: Record, differences: Collection[Difference]) -> Iterator[Finding]:
+    @cache
+    def numbers(file: str) -> dict[int, int]:
+        return {id(row): number for number, row in enumerate(record.of_file(file), start=2)}
+
+    @cache
+    def of_steps(file: str) -> dict[StepKey, Row]:
+        """Return the first row of each step, in a table that has one of each."""
+        is_of_steps = file in (tables.STEPS.file, tables.SAMPLES.file)
+        return {step_key(row): row for row in reversed(record.of_file(file))} if is_of_steps else {}
+
     for each in differences:
-        row = each.row or _of_step(record.of_file(each.file), each)
-        yield Finding(each.file, _number(record.of_file(each.file), row), str(each))
+        row = each.row or (of_steps(each.file).get(each.step) if each.step else None)
+        yield Finding(each.file, numbers(each.file).get(id(row)), str(each))
 
 
-def _of_step(rows: list[tables.Row], difference: Difference) -> Row | None:
-    """Return the row of the difference's step, in a table that has one of each."""
-    if difference.file not in (tables.STEPS.file, tables.SAMPLES.file) or difference.step is None:
-        return None
-    return next((row for row in rows if step_key(row) == difference.step), None)
-
-
-def _number(rows: list[tables.Row], wanted: Row | None) -> int | None:
+def _number(rows: list[Row], wanted: Row | None) -> int | None:
     return next((index for index, row in enumerate(rows, start=2) if row is wanted), None)
 
 
