@@ -257,7 +257,10 @@ UNSEEN = {
     "an event added or left out": Tampering(
         rows("events.csv", lambda found: found.append(found[-1] | {"number": "3", "kind": "paused"})), "events.csv"
     ),
-    "judges.json missing": Tampering(without("judges.json"), "judges.json"),
+    "a picture or a recording": Tampering(
+        lambda files: files | {"pictures/0.png": b""}, "pictures/0.png", name="catalog-images"
+    ),
+    "a file missing that replay does not need, such as judges.json": Tampering(without("judges.json"), "judges.json"),
     "a file that no record has": Tampering(lambda files: files | {"notes.txt": b"mine"}, "notes.txt"),
 }
 EVERY = SEEN | UNSEEN
