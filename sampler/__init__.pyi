@@ -111,6 +111,7 @@ from .kernels.warm_up import DEFAULT_WARM_UP_BURN_IN as DEFAULT_WARM_UP_BURN_IN
 from .kernels.warm_up import LONGEST_WALK as LONGEST_WALK
 from .kernels.warm_up import warm_up_steps as warm_up_steps
 from .objects import OBJECT_KINDS as OBJECT_KINDS
+from .objects import measures_of_kind as measures_of_kind
 from .objects import properties_of_kind as properties_of_kind
 from .objects import property_names as property_names
 from .objects.audio import describe_audio as describe_audio

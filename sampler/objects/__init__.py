@@ -77,6 +77,14 @@ def properties_of_kind(kind: str) -> tuple[str, ...]:
     Args:
         kind: a name of `OBJECT_KINDS`.
     """
-    description = get_type_hints(OBJECT_KINDS[kind].describe)["return"]
-    hints = get_type_hints(description)
-    return tuple(field.name for field in fields(description) if hints[field.name] != tuple[str, ...])
+    hints = get_type_hints(_description(kind))
+    return tuple(name for name in measures_of_kind(kind) if hints[name] != tuple[str, ...])
+
+
+def measures_of_kind(kind: str) -> tuple[str, ...]:
+    """Return the names of all that is measured of a kind of object, words as well."""
+    return tuple(field.name for field in fields(_description(kind)))
+
+
+def _description(kind: str) -> Any:
+    return get_type_hints(OBJECT_KINDS[kind].describe)["return"]

@@ -60,10 +60,12 @@ def compare_chains(parsed: Parsed) -> Iterator[Difference]:
         if step_key(row) in visits:
             yield _in_samples(step_key(row), "a second sample", row["state_index"], "one sample per step", row)
         visits[step_key(row)] = int(row["state_index"])
+    rows: dict[int, list[Row]] = defaultdict(list)
+    for row in parsed.steps:
+        rows[int(row["chain_index"])].append(row)
     for chain in range(parsed.chains):
-        rows = [row for row in parsed.steps if int(row["chain_index"]) == chain]
         with reading(tables.STEPS.file):
-            yield from _Walk(parsed, draws, index, evidence, visits, last).differences(chain, rows)
+            yield from _Walk(parsed, draws, index, evidence, visits, last).differences(chain, rows[chain])
     yield from _compare_leftovers(parsed, visits)
     yield from evidence.unused()
 
@@ -73,9 +75,9 @@ def _compare_leftovers(parsed: Parsed, visits: dict[StepKey, int]) -> Iterator[D
     for chain, step in sorted(steps):
         if not 0 <= chain < chains:
             yield of_step((chain, step), "the step", "one", f"none: there are {chains} chains")
-    for key in sorted(set(parsed.counted_votes) - steps):
-        row = next(row for row in parsed.record["votes"] if step_key(row) == key)
-        yield of_step(key, "a vote", "one", "none: steps.csv has no such step", tables.VOTES.file, row)
+    votes = {step_key(row): row for row in reversed(parsed.record["votes"])}
+    for key in sorted(votes.keys() - steps):
+        yield of_step(key, "a vote", "one", "none: steps.csv has no such step", tables.VOTES.file, votes[key])
     for key in sorted(visits):
         yield _in_samples(key, "the sample", visits[key], "none: the chain does not reach this step")
 

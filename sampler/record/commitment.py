@@ -77,8 +77,12 @@ def read_config(data: Mapping[str, Any]) -> tuple[ChainConfig, Commitment | None
 
     Raises:
         ConfigError: the config cannot be read.
-        ValueError: a hash or a salt is none; or it is not said whether the seed was typed.
+        ValueError: it is of another version; a hash or a salt is none; or it is not said whether the seed was typed.
     """
+    if (version := data.get("version", VERSION)) != VERSION:
+        raise ValueError(
+            f"{tables.CONFIG} is of version {version}, not {VERSION}: read it with the prefmh that wrote it"
+        )
     # What the website has beside what fixes the chains is not the sampler's to read.
     plain = {name: value for name, value in data.items() if name in ChainConfig.model_fields}
     if HASH not in data:

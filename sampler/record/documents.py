@@ -23,6 +23,7 @@ from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource
 from sampler.judges.presentation import InsertedTrial, TrialShares, check_after
 from sampler.judges.prompts import Placeholder, placeholders, stored_prompt, template_of
 from sampler.record import tables
+from sampler.record.commitment import Commitment
 from sampler.record.draws import Parsed
 from sampler.record.record import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key, vote_name
 
@@ -254,7 +255,8 @@ def _pair_key(row: Row) -> tuple[str, ...]:
     return tuple(row[column] for column in ("voter", "chain_index", "step", "judge_index"))
 
 
-STARTED, EXTENDED, OPENED, ENDED = "started", "extended", "chain-opened", "chain-ended"
+STARTED, REVEALED = "started", "seed-revealed"
+EXTENDED, OPENED, ENDED = "extended", "chain-opened", "chain-ended"
 FINISHED_NOW = "finished-now"
 SUSPENDED, TRIED_AGAIN = "step-suspended", "step-tried-again"
 CONSENT_ASKED, CONSENT_ANSWERED = "consent-asked", "consent-answered"
@@ -280,21 +282,29 @@ def events_of(rows: Iterable[Row], *kinds: str) -> Iterator[tuple[Row, dict[str,
 
 
 def compare_events(parsed: Parsed) -> Iterator[Difference]:
-    """Yield where events are not numbered from 1, or where the start, extensions, openings and ends of chains, and what
-    people agreed to, are not as the rest of the record has them. When a step was suspended, and by how many skips,
-    cannot be worked out again.
+    """Yield where events are not numbered from 1, or where the start, the end, extensions, openings and ends of chains,
+    and what people agreed to, are not as the rest of the record has them. When a step was suspended, and by how many
+    skips, cannot be worked out again.
     """
     for number, event in enumerate(parsed.record["events"], start=1):
         if event["number"] != str(number):
             yield _of_event(event, "the number", event["number"], number)
-    for row, said in events_of(parsed.record["events"], STARTED):
-        digest = parsed.commitment.digest if parsed.commitment else None
-        if digest is not None and said.get("seed_hash") != digest:
-            yield _of_event(row, "seed_hash", quoted(said.get("seed_hash")), quoted(digest))
+    if parsed.commitment:
+        yield from _compare_seed(parsed.record["events"], parsed.commitment)
     yield from _compare_extensions(parsed)
     yield from _compare_openings(parsed)
     yield from _compare_ends(parsed)
     yield from _compare_consents(parsed)
+
+
+def _compare_seed(events: Sequence[Row], commitment: Commitment) -> Iterator[Difference]:
+    """A campaign starts once, with the hash of its seed, and a seed that is told was revealed once."""
+    for kind in (STARTED, REVEALED) if commitment.is_open else (STARTED,):
+        if (count := sum(row["kind"] == kind for row in events)) != 1:
+            yield of_file(tables.EVENTS.file, f"events of kind {kind}", count, 1)
+    for row, said in events_of(events, STARTED):
+        if (digest := said.get("seed_hash")) != commitment.digest:
+            yield _of_event(row, "seed_hash", quoted(digest), quoted(commitment.digest))
 
 
 def _of_event(row: Row, what: str, recorded: object, expected: object) -> Difference:

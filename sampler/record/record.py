@@ -246,6 +246,8 @@ def _reading(name: str) -> Iterator[None]:
         raise RecordError(f"is not a complete export: {error.args[0]}", name) from error
     except (TooLargeError, RecordError):
         raise
+    except UnicodeDecodeError as error:
+        raise RecordError(f"cannot be read: {name} is not in UTF-8; save it so", name) from error
     except (ValueError, csv.Error, RecursionError) as error:
         raise RecordError(f"cannot be read: {name}: {error}", name) from error
 

@@ -15,7 +15,7 @@ from typing import Any
 from sampler.config import ConfigError
 from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource, panelists_of
 from sampler.judges.presentation import draws_of, presentations_of
-from sampler.objects import Measure, measure_of
+from sampler.objects import Measure, measure_of, properties_of_kind
 from sampler.record import tables
 from sampler.record.chains import compare_chains
 from sampler.record.commitment import Commitment, compare_commitment, read_config
@@ -213,7 +213,12 @@ def compare_scores(parsed: Parsed) -> Iterator[Difference]:
     measured: by more than 1e-6, relative to the number or, below 1, absolute. A replay needs no scorer.
     """
     scorers: list[Mapping[str, Any]] = parsed.record.documents.get(tables.SCORERS, [])
-    declared = {scorer["name"]: scorer.get("kind") for scorer in scorers}
+    # No command may have the name of what is measured.
+    names = properties_of_kind(parsed.config.space.objects)
+    declared = {scorer["name"]: MEASURED if scorer["name"] in names else COMMAND for scorer in scorers}
+    for scorer in scorers:
+        if (kind := scorer.get("kind")) != (expected := declared[scorer["name"]]):
+            yield of_file(tables.SCORERS, f"the kind of {scorer['name']}", quoted(kind), quoted(expected))
     states = {row["state_index"]: row for row in parsed.states}
     is_measured = MEASURED in declared.values()
     measure = measure_of(parsed.config.space.model_dump(mode="json")) if is_measured else None

@@ -122,8 +122,10 @@ class Kind:
         return self.form is None or self.form.fullmatch(cell) is not None
 
 
-_DIGITS = r"(0|-?[1-9][0-9]{0,17})"
+_FROM_ONE = "[1-9][0-9]{0,17}"
+_DIGITS = f"(0|{_FROM_ONE})"
 WHOLE = Kind("whole number, from 0", _told, int, re.compile(_DIGITS))
+ORDINAL = Kind("whole number, from 1", _told, int, re.compile(_FROM_ONE))
 WHOLES = Kind(
     "whole numbers, separated by spaces",
     _joined,
@@ -131,26 +133,33 @@ WHOLES = Kind(
     re.compile(f"{_DIGITS}( {_DIGITS})*"),
 )
 NUMBER = Kind("real number", _written, _number, re.compile(r"-?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|inf)"))
+SHARE = Kind("share from 0 to 1", _written, _number, re.compile(r"0(\.[0-9]*)?|1(\.0*)?|[1-9](\.[0-9]*)?e-[0-9]+"))
 FLAG = Kind("1 or 0", lambda value: "" if value is None else int(value), lambda cell: cell == "1", re.compile("[01]"))
 MOMENT = Kind(
     "ISO 8601, UTC offset included",
     moment,
     str,
-    re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)"),
+    re.compile(
+        r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3])(:[0-5]\d){2}(\.\d+)?([+-]\d\d:\d\d|Z)", re.ASCII
+    ),
     "a time",
 )
 WORD = Kind("word", _told, str)
 """One of our own words, which no spreadsheet can mistake."""
+KEY = Kind("UUID", _told, str, re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"))
 TEXT = Kind("text", escaped, unescaped)
 MEASURE = Kind("number or word", measure, _number)
 JSON = Kind("JSON object", lambda value: json.dumps(value, ensure_ascii=False), json.loads, re.compile(r"\{.*\}"))
 _KINDS = {
     "whole": WHOLE,
+    "ordinal": ORDINAL,
     "wholes": WHOLES,
     "real": NUMBER,
+    "share": SHARE,
     "flag": FLAG,
     "time": MOMENT,
     "word": WORD,
+    "key": KEY,
     "text": TEXT,
     "json": JSON,
 }

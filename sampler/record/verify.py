@@ -10,6 +10,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -17,7 +18,17 @@ from sampler.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.config import ConfigError
 from sampler.record import tables
 from sampler.record.commitment import check_manifest
-from sampler.record.record import Difference, Finding, Record, RecordError, Row, malformed_in, record_in, step_key
+from sampler.record.record import (
+    Difference,
+    Finding,
+    Record,
+    RecordError,
+    Row,
+    StepKey,
+    malformed_in,
+    record_in,
+    step_key,
+)
 from sampler.record.replay import Replay, recomputed
 
 MAX_MEMORY: Final = 4 * 2**30
@@ -29,7 +40,7 @@ _OF_NO_RECORD = (ArithmeticError, AttributeError, LookupError, RecursionError, T
 """What a JSON file of another shape than this program writes may come to, beside the errors of records."""
 _LOCKSTEP = "lockstep/settings.json"
 _UNCHECKED = tuple(table.file for table in tables.EVERY if table.excused)
-"""Files of which nothing else in a record says what they should hold."""
+"""Files that are compared with nothing but their hashes."""
 
 
 @dataclass(frozen=True)
@@ -124,19 +135,22 @@ def checked(record: Record) -> Content:
 
 
 def _findings(record: Record, differences: Collection[Difference]) -> Iterator[Finding]:
+    @cache
+    def numbers(file: str) -> dict[int, int]:
+        return {id(row): number for number, row in enumerate(record.of_file(file), start=2)}
+
+    @cache
+    def of_steps(file: str) -> dict[StepKey, Row]:
+        """Return the first row of each step, in a table that has one of each."""
+        is_of_steps = file in (tables.STEPS.file, tables.SAMPLES.file)
+        return {step_key(row): row for row in reversed(record.of_file(file))} if is_of_steps else {}
+
     for each in differences:
-        row = each.row or _of_step(record.of_file(each.file), each)
-        yield Finding(each.file, _number(record.of_file(each.file), row), str(each))
+        row = each.row or (of_steps(each.file).get(each.step) if each.step else None)
+        yield Finding(each.file, numbers(each.file).get(id(row)), str(each))
 
 
-def _of_step(rows: list[tables.Row], difference: Difference) -> Row | None:
-    """Return the row of the difference's step, in a table that has one of each."""
-    if difference.file not in (tables.STEPS.file, tables.SAMPLES.file) or difference.step is None:
-        return None
-    return next((row for row in rows if step_key(row) == difference.step), None)
-
-
-def _number(rows: list[tables.Row], wanted: Row | None) -> int | None:
+def _number(rows: list[Row], wanted: Row | None) -> int | None:
     return next((index for index, row in enumerate(rows, start=2) if row is wanted), None)
 
 
@@ -208,7 +222,7 @@ def _claimed(about: Mapping[str, Any], names: Collection[str], replay: Replay | 
     if replay is not None and replay.recorded_draws:
         yield "That the texts are those that the model wrote, and that the model's server drew them as it should."
     if unchecked := [name for name in _UNCHECKED if name in names]:
-        yield f"What these files say, as nothing else in the record does: {', '.join(unchecked)}."
+        yield f"What these files say, which is compared with nothing: {', '.join(unchecked)}."
     if any(name.startswith("pictures/") for name in names):
         yield "That the pictures are those that people saw."
     if any(name.startswith("recordings/") for name in names):

@@ -118,7 +118,7 @@ def test_diagnose_reports_a_record(export, record, capsys):
         ({"votes.csv": b"chain_index,step\n1\n"}, "votes.csv: row 2 does not have as many cells"),
         ({"votes.csv": b"chain_index,step\n0,1\n"}, "votes.csv: there is no column “number”"),
         ({"votes.csv": b"chain_index,step,step\n0,1,1\n"}, "votes.csv: two columns are called “step”"),
-        ({"samples.csv": b"\xff\xfe"}, "cannot be read: samples.csv: "),
+        ({"samples.csv": b"\xff\xfe"}, "cannot be read: samples.csv is not in UTF-8"),
         ({"votes.csv": vote_of(judge=0, step=99, state=0)}, "there is no row (0, 99) of another table"),
         (
             {"votes.csv": vote_of(judge="x", step=1, state=0)},

@@ -117,7 +117,10 @@ def opened(record: sampler.Record) -> sampler.Record:
     """Return the record of a running campaign with the seed, which it does not tell yet."""
     sealed = Campaign.objects.get(seed_hash=record.config["seed_hash"])
     told = {"seed": sealed.seed, "seed_salt": sealed.seed_salt}
-    return sampler.Record(record.documents | {tables.CONFIG: record.config | told}, record.tables)
+    events = record["events"]
+    revealed = dict.fromkeys(events[-1], "") | {"number": str(len(events) + 1), "kind": "seed-revealed", "data": "{}"}
+    events = [*events, revealed | {"at": events[-1]["at"]}]
+    return sampler.Record(record.documents | {tables.CONFIG: record.config | told}, record.tables).but(events=events)
 
 
 def happened(path: Path, *kinds: str) -> list[tuple[str, dict[str, Any]]]:

@@ -22,7 +22,7 @@ import sampler
 from sampler.exact import log_base_ratio, preferences, transitions_of, visit_covariance
 from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.learned_fragments import EditLogits
-from sampler.record.tables import FLAG, NUMBER, WHOLE, WHOLES, Kind
+from sampler.record.tables import FLAG, NUMBER, ORDINAL, WHOLE, WHOLES, Kind
 from sampler.record.tables import MOMENT as MOMENTS
 from sampler.record.verify import checked
 from sampler.spaces.molecules.edits import Addition
@@ -527,7 +527,7 @@ def with_rows(files: Files, name: str, change: Callable[[list[dict[str, str]]], 
 
 
 _OTHER_CELLS: dict[Kind, Callable[[str], str]] = {
-    WHOLE: lambda cell: str(int(cell or 0) + 1),
+    **dict.fromkeys((WHOLE, ORDINAL), lambda cell: str(int(cell or 0) + 1)),
     NUMBER: lambda cell: repr(float(cell or 0) + 0.25),
     FLAG: lambda cell: "0" if cell == "1" else "1",
     WHOLES: lambda cell: f"{cell} 0".strip(),

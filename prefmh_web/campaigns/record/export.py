@@ -153,7 +153,8 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
     following = _following(snapshot, tell)
     files: dict[str, tables.Table | None] = {}
     declared = {table.file: table for table in tables.EVERY} | {
-        tables.STATES.file: tables.states_table(rows.columns_of(campaign))
+        tables.STATES.file: tables.states_table(rows.columns_of(campaign)),
+        tables.PROPERTIES.file: rows.properties_table(campaign),
     }
 
     def add(pieces: Iterable[str], name: str) -> None:

@@ -332,16 +332,18 @@ def calls(snapshot: Snapshot) -> Iterator[Row]:
 
 def properties(snapshot: Snapshot) -> Iterator[Row]:
     """Every object that a chain was at with what can be measured of it."""
-    table = None
-    visited = _visited(snapshot)
+    table, visited = properties_table(snapshot.campaign), _visited(snapshot)
+    yield table.header
     # Without what of the campaign is large, which is read with each object.
     for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning").iterator(100):
         if state.index in visited:
             found = snapshot.campaign.object_kind.measures(objects.stored(state))
-            if table is None:
-                table = tables.with_measures(found)
-                yield table.header
             yield table.row(**found, state_index=state.index, content=state.content)
+
+
+def properties_table(campaign: Campaign) -> tables.Table:
+    """Return properties.csv with a column for each measure of the campaign's objects."""
+    return tables.with_measures(sampler.measures_of_kind(campaign.object_kind.name))
 
 
 def _visited(snapshot: Snapshot) -> set[int]:

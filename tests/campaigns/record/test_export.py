@@ -89,6 +89,10 @@ def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
         str(chain.index): chain.head.index for chain in voted.chains.all()
     }
     assert len(table(path, "states.csv")) == 12
+    described = {(row["file"], row["column"]) for row in table(path, "codebook.csv")}
+    for name, content in files_of(path).items():
+        header = content.decode("utf-8-sig").partition("\r\n")[0].split(",") if name.endswith(".csv") else ()
+        assert {(name, column) for column in header} <= described
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.read("campaign.json")) == voted.public_config
 
@@ -244,6 +248,13 @@ CHANGES = [
 def test_replay_tells_where_scores_are_wrong(scored):
     for change, told in CHANGES:
         assert told in refused_by_replay(rewrite(scored, "scores.csv", change), "1 difference")
+
+
+def test_a_measure_that_is_said_to_be_a_programs_is_found(scored):
+    files = files_of(scored)
+    told = files["scorers.json"].replace(b'"measured"', b'"command"')
+    refused = refused_by_replay(write(files | {"scorers.json": told}, scored.with_name("changed.zip")), "1 difference")
+    assert "scorers.json: the kind of words: the export has “command”, expected “measured”" in refused
 
 
 def test_a_measure_within_the_tolerance_is_the_same(scored):

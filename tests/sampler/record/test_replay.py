@@ -141,6 +141,11 @@ def test_votes_beyond_a_budget_are_reported():
         ("states", "neighbours", "0 0"),
         ("steps", "uniform", ""),
         ("votes", "proposal_side", "Left"),
+        ("votes", "voter", "0"),
+        ("votes", "elapsed_ms", "-5"),
+        ("votes", "cast_at", "2026-13-45T99:99:99.000+00:00"),
+        ("votes", "lease", "the first"),
+        ("votes", "preference", "1.25"),
     ],
 )
 def test_a_cell_that_cannot_be_read_is_refused(record, table, column, cell):
@@ -152,6 +157,13 @@ def test_a_cell_that_cannot_be_read_is_refused(record, table, column, cell):
 def test_a_config_that_does_not_parse_is_refused(record):
     with pytest.raises(ConfigError, match="chains"):
         replay(Record({"campaign.json": record.config | {"chains": 0}}, record.tables))
+
+
+def test_a_record_of_another_version_is_refused_with_what_reads_it(record):
+    with pytest.raises(
+        RecordError, match=r"campaign\.json is of version 2, not 1: read it with the prefmh that wrote it"
+    ):
+        replay(Record({"campaign.json": record.config | {"version": 2}}, record.tables))
 
 
 # Change any one cell of a record and hash it again, so that no hash can tell: its content does, if the tables say so.

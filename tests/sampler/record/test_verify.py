@@ -97,6 +97,17 @@ def without(name: str) -> Callable[[Files], Files]:
     return lambda files: {each: content for each, content in files.items() if each != name}
 
 
+def without_event(kind: str) -> Callable[[Files], Files]:
+    """Return the removal of an event, those after it numbered anew."""
+
+    def change(found: list[Row]) -> None:
+        found[:] = [row for row in found if row["kind"] != kind]
+        for number, row in enumerate(found, start=1):
+            row["number"] = str(number)
+
+    return rows("events.csv", change)
+
+
 def both(*changes: Callable[[Files], Files]) -> Callable[[Files], Files]:
     def changed(files: Files) -> Files:
         for change in changes:
@@ -220,6 +231,8 @@ SEEN = {
     "fewer steps": Tampering(of_config(steps=3), STEPS, 5, changed="campaign.json"),
     "fewer chains": Tampering(of_config(chains=1), STEPS, 6, changed="campaign.json"),
     "the distribution that is stated": Tampering(of_config(target="another"), "campaign.json"),
+    "the start left out": Tampering(without_event("started"), "events.csv"),
+    "that the seed was revealed left out": Tampering(without_event("seed-revealed"), "events.csv"),
     "the judges": Tampering(document("judges.json", lambda held: held[0].update(question="?")), "judges.json"),
     "a file missing": Tampering(without(VOTES), VOTES),
     "a config missing": Tampering(without("campaign.json"), "campaign.json"),
@@ -241,7 +254,13 @@ UNSEEN = {
     "`log_r0`, within rounding": Tampering(cell(STEPS, 2, "log_r0", rounded_otherwise), STEPS),
     "whether the seed was typed": Tampering(of_config(seed_was_typed=False), "campaign.json"),
     "a text of an uploaded list, wherever it stands": Tampering(renamed_text, STATES),
-    "judges.json missing": Tampering(without("judges.json"), "judges.json"),
+    "an event added or left out": Tampering(
+        rows("events.csv", lambda found: found.append(found[-1] | {"number": "3", "kind": "paused"})), "events.csv"
+    ),
+    "a picture or a recording": Tampering(
+        lambda files: files | {"pictures/0.png": b""}, "pictures/0.png", name="catalog-images"
+    ),
+    "a file missing that replay does not need, such as judges.json": Tampering(without("judges.json"), "judges.json"),
     "a file that no record has": Tampering(lambda files: files | {"notes.txt": b"mine"}, "notes.txt"),
 }
 EVERY = SEEN | UNSEEN
