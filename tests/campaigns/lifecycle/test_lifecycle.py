@@ -26,6 +26,7 @@ from prefmh_web.campaigns.models import (
     Vote,
     Voter,
 )
+from prefmh_web.campaigns.record import export
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
     OF_PICTURES,
@@ -244,6 +245,17 @@ def test_what_died_in_the_middle_is_finished_by_the_sweep(campaign, idle_tasks):
     tasks.sweep()
     idle_tasks()
     assert rows() == {}
+
+
+def test_a_download_of_a_campaign_that_is_deleted_meanwhile_is_no_archive(campaign, tmp_path):
+    download = export.archive(paused(campaign))
+    path = tmp_path / "export.zip"
+    path.write_bytes(next(download))
+    status.request_deletion(campaign, campaign.name)
+    with path.open("ab") as file, pytest.raises(Deleted):
+        file.writelines(download)
+    with pytest.raises(sampler.RecordError):
+        sampler.replay_file(path)
 
 
 def test_nobody_finds_a_campaign_that_is_being_deleted_and_no_vote_brings_it_back(campaign, client, researcher):
