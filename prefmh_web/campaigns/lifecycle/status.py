@@ -28,6 +28,7 @@ import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events, objects
 from prefmh_web.campaigns.engine import usage
+from prefmh_web.campaigns.engine.locks import retried_after_conflicts
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.model_judges import turns
@@ -253,6 +254,7 @@ def reopen(campaign: Campaign) -> None:
         _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, **fields)
 
 
+@retried_after_conflicts
 def request_deletion(campaign: Campaign, typed_name: str) -> None:
     """Begin to delete a paused or finished campaign. From now on nobody finds it.
 
