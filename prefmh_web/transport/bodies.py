@@ -8,14 +8,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from tempfile import SpooledTemporaryFile
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
-from django.db import connections
+from django.db import close_old_connections, connections
 from django.http import HttpResponse, StreamingHttpResponse, parse_cookie
 from django.utils.module_loading import import_string
 
@@ -32,6 +33,8 @@ PIECE_WITHIN_S = 60
 # For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
 GRACE_S = 60
 MIN_BYTES_PER_S = 8 * 2**10
+# Downloads of a process that are drawn at once: each holds a connection of the pool for as long as its reader takes.
+_DOWNLOADS_AT_ONCE = 3
 _TOO_LARGE = "The request is too large.", 413
 _TOO_SLOW = "The request was not received completely in time.", 408
 _SETUP = re.compile(r"^/campaigns/(new|new/list|import|\d+/setup)/$")
@@ -135,7 +138,12 @@ def _closing(answer: HttpResponse) -> HttpResponse:
 
 def stream(make: Callable[[], Iterator[str | bytes]], content_type: str) -> StreamingHttpResponse:
     """Return a download of what `make()` yields, drawn out of the way of people who vote."""
+    # The request lasts as long as its download does, and its own connection would be held as long.
+    close_old_connections()
     return StreamingHttpResponse(_in_own_thread(make), content_type=content_type)
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncIterator[str | bytes]:
@@ -144,11 +152,21 @@ async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncIter
     On the connection that all votes of this process share, a cursor left open between two chunks would hold an
     old snapshot, and the next vote could not write over it.
     """
-    loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as thread:
-        try:
-            chunks = await loop.run_in_executor(thread, make)
-            while (chunk := await loop.run_in_executor(thread, next, chunks, None)) is not None:
-                yield chunk
-        finally:
-            await loop.run_in_executor(thread, connections.close_all)
+    loop, chunks = asyncio.get_running_loop(), _drawn(make)
+    async with _turns.setdefault(loop, asyncio.Semaphore(_DOWNLOADS_AT_ONCE)):
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as thread:
+            try:
+                while (chunk := await loop.run_in_executor(thread, next, chunks, None)) is not None:
+                    # Whoever has stopped to read is cut off, in time for those who wait for a turn.
+                    async with asyncio.timeout(PIECE_WITHIN_S):
+                        yield chunk
+            finally:
+                await loop.run_in_executor(thread, chunks.close)
+
+
+def _drawn(make: Callable[[], Iterator[str | bytes]]) -> Generator[str | bytes, None, None]:
+    """Yield what `make()` yields. Its cursors are closed before the connection goes to somebody else."""
+    try:
+        yield from make()
+    finally:
+        connections.close_all()

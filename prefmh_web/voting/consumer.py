@@ -119,7 +119,12 @@ class VotingConsumer(LiveConsumer):
         async with self._showing:
             if self._is_closing:
                 return
-            screen, html = await self._respond_and_look(response)
+            try:
+                screen, html = await self._respond_and_look(response)
+            except Voter.DoesNotExist:
+                # They went with their campaign.
+                await self._turn_away(NOT_ALLOWED)
+                return
             if screen.voter.removed_at:
                 await self._turn_away(NOT_ALLOWED)
                 return

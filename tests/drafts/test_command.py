@@ -68,6 +68,14 @@ def test_the_status_says_whether_the_setup_or_the_usage_is_wrong(file, tmp_path)
     assert not Campaign.objects.exists()
 
 
+def test_a_disk_without_room_is_told():
+    with (
+        Path("/dev/full").open("w", buffering=1) as full,
+        pytest.raises(CommandError, match="a file or the output: No space"),
+    ):
+        call_command("campaign", "schema", stdout=full)
+
+
 def test_a_file_without_objects_is_told(file, tmp_path):
     (tmp_path / "mine.csv").write_text("nothing")
     assert "its file gave no objects" in run("create", file, "--owner", "ada", code=1)

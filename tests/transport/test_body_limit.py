@@ -1,4 +1,4 @@
-"""Request bodies are bounded while they arrive, and closed however a request ends."""
+"""Request bodies are bounded while they arrive, and closed however a request ends; downloads wait for no reader."""
 
 import asyncio
 import contextlib
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from prefmh_web.asgi import application
+from prefmh_web.transport import bodies
 
 
 def post(site_url: str, headers: str, body: bytes) -> bytes:
@@ -148,3 +149,25 @@ def test_what_has_arrived_is_closed(db, messages, cancel, statuses):
         assert asyncio.run(call(messages, cancel)) == statuses
         gc.collect()
     assert [str(warning.message) for warning in told if "Unclosed file" in str(warning.message)] == []
+
+
+def test_whoever_stops_to_read_downloads_is_cut_off_and_others_get_their_turn(db, monkeypatch):
+    monkeypatch.setattr(bodies, "PIECE_WITHIN_S", 0.2)
+
+    async def read(is_reading: bool) -> list[bytes]:
+        got = []
+        # As Django reads them.
+        async with contextlib.aclosing(aiter(bodies.stream(lambda: iter([b"a", b"b"]), "text/plain"))) as pieces:
+            async for piece in pieces:
+                got.append(piece)
+                if not is_reading:
+                    await asyncio.Event().wait()
+        return got
+
+    async def read_all() -> list:
+        async with asyncio.timeout(20):
+            return await asyncio.gather(*map(read, [False] * 10 + [True]), return_exceptions=True)
+
+    *stuck, whole = asyncio.run(read_all())
+    assert all(isinstance(each, asyncio.CancelledError) for each in stuck)
+    assert whole == [b"a", b"b"]

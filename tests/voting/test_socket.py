@@ -65,6 +65,15 @@ def test_without_joining_the_socket_is_closed_for_good(live_site, path):
         assert closing_code(socket) == 4401
 
 
+def test_the_page_of_somebody_who_went_with_their_campaign_is_told_so(campaign, live_site, path, cookies):
+    with open_socket(live_site.url, path, cookies) as socket:
+        socket.recv(timeout=10)
+        Lease.objects.all().delete()
+        Voter.objects.all().delete()
+        send(socket, choice="continue")
+        assert closing_code(socket) == 4401
+
+
 def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(lonely, live_site):
     link, path = live_site.url + invitation_path(lonely), f"/ws{invitation_path(lonely)}"
     with open_socket(live_site.url, path, cookies_after_joining(link)) as leaving:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -27,6 +28,7 @@ import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events, objects
 from prefmh_web.campaigns.engine import usage
+from prefmh_web.campaigns.engine.locks import retried_after_conflicts
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.model_judges import turns
@@ -40,6 +42,7 @@ from prefmh_web.objects import media
 logger = logging.getLogger(__name__)
 # Of rows that are deleted, so many in one transaction.
 _AT_ONCE = 2_000
+_SECONDS = 3.0
 
 
 def request_start(campaign: Campaign) -> None:
@@ -251,6 +254,7 @@ def reopen(campaign: Campaign) -> None:
         _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, **fields)
 
 
+@retried_after_conflicts
 def request_deletion(campaign: Campaign, typed_name: str) -> None:
     """Begin to delete a paused or finished campaign. From now on nobody finds it.
 
@@ -289,7 +293,10 @@ def being_deleted() -> QuerySet[Campaign]:
 
 
 def finish_deletion(campaign_id: int) -> None:
-    """Delete the rows of a campaign that is being deleted, and its files. Run twice at once, both help."""
+    """Delete rows of a campaign that is being deleted, for some seconds; once all are gone, its files and itself. Run
+    twice at once, both help.
+    """
+    until = time.monotonic() + _SECONDS
     campaign = being_deleted().filter(pk=campaign_id).first()
     if campaign is None:
         return
@@ -302,6 +309,9 @@ def finish_deletion(campaign_id: int) -> None:
             while keys := list(rows.order_by().values_list("pk", flat=True)[:_AT_ONCE]):
                 with transaction.atomic():
                     rows.model._default_manager.filter(pk__in=keys).delete()
+                if time.monotonic() >= until:
+                    # Votes of other campaigns wait for what this worker does next. The sweep comes again.
+                    return
         uploads = list(Catalog.objects.filter(campaign=campaign).values_list("file", flat=True))
         media.remove_pictures(campaign_id)
         for upload in uploads:

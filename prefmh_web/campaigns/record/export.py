@@ -34,7 +34,7 @@ from zipstream import ZipStream
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Measured, NotPossible, Score
+from prefmh_web.campaigns.models import Campaign, Comparison, Deleted, Judge, Measured, NotPossible, Score
 from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
@@ -146,6 +146,9 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
 
     Args:
         tell: is called with the share that is written, from 0 to 1, again and again, and with 1 at the end.
+
+    Raises:
+        Deleted: the campaign was deleted meanwhile.
     """
     snapshot = Snapshot.now(campaign)
     stream = ZipStream(compress_type=ZIP_DEFLATED, compress_level=_LEVEL)
@@ -214,6 +217,9 @@ def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifes
     document = manifest.document(site=settings.SITE_URL, campaign=campaign, written_at=now)
     stream.add(document, tables.MANIFEST)
     yield from stream.all_files()
+    if not Campaign.objects.filter(pk=campaign).exclude(status=Campaign.Status.DELETING).exists():
+        # Rows may be missing. Without its end no program takes it for an archive.
+        raise Deleted
     yield from stream.footer()
 
 

@@ -176,7 +176,9 @@ class Command(BaseCommand):
             self._as_json(given, [{"message": str(reason)}])
             raise CommandError(str(reason), returncode=_REFUSED) from reason
         except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}", returncode=_UNUSABLE) from error
+            # Nothing names a pipe, or the file that a full disk does not take.
+            where = error.filename or "a file or the output"
+            raise CommandError(f"{where}: {error.strerror}", returncode=_UNUSABLE) from error
 
     def _as_json(self, given: dict[str, Any], problems: list[dict[str, Any]]) -> None:
         if given["json"]:

@@ -12,9 +12,11 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import leases, sql
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.engine import leases, sql, transitions
 from prefmh_web.campaigns.engine.locks import ATTEMPTS, lock_caps, lock_people, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
+from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote, Voter
 from tests.support.campaigns import make_campaign, make_config
 from tests.support.process import on_own_connection
@@ -88,6 +90,21 @@ def test_a_real_deadlock_ends_with_both_done(campaign):
     # They may meet again.
     assert len(attempts) >= 3
     assert Voter.objects.filter(resting=True).count() == 2
+
+
+@row_locks
+def test_a_campaign_is_deleted_though_somebody_who_votes_may_finish_it(campaign):
+    person = Voter.objects.create(campaign=campaign)
+    lifecycle.pause(campaign)
+    with ThreadPoolExecutor() as pool:
+        # As the last vote does: it holds its person, and then asks for the campaign.
+        with suppress(OperationalError), transaction.atomic():
+            Voter.objects.select_for_update(no_key=True).get(pk=person.pk)
+            deleted = pool.submit(on_own_connection(status.request_deletion), campaign, campaign.name)
+            assert_waits(deleted)
+            transitions.finish_if_done(campaign)
+        deleted.result(20)
+    assert status.being_deleted().exists()
 
 
 @row_locks

@@ -26,6 +26,7 @@ from prefmh_web.campaigns.models import (
     Vote,
     Voter,
 )
+from prefmh_web.campaigns.record import export
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
     OF_PICTURES,
@@ -244,6 +245,29 @@ def test_what_died_in_the_middle_is_finished_by_the_sweep(campaign, idle_tasks):
     tasks.sweep()
     idle_tasks()
     assert rows() == {}
+
+
+def test_a_large_campaign_is_deleted_piece_by_piece_with_room_for_other_work_between(campaign, monkeypatch):
+    vote(joined(campaign), campaign, 3)
+    status.request_deletion(paused(campaign), campaign.name)
+    monkeypatch.setattr(status, "_SECONDS", 0)
+    left = [sum(rows().values())]
+    while left[-1]:
+        status.finish_deletion(campaign.pk)
+        left.append(sum(rows().values()))
+    assert len(left) > 4
+    assert left == sorted(set(left), reverse=True)
+
+
+def test_a_download_of_a_campaign_that_is_deleted_meanwhile_is_no_archive(campaign, tmp_path):
+    download = export.archive(paused(campaign))
+    path = tmp_path / "export.zip"
+    path.write_bytes(next(download))
+    status.request_deletion(campaign, campaign.name)
+    with path.open("ab") as file, pytest.raises(Deleted):
+        file.writelines(download)
+    with pytest.raises(sampler.RecordError):
+        sampler.replay_file(path)
 
 
 def test_nobody_finds_a_campaign_that_is_being_deleted_and_no_vote_brings_it_back(campaign, client, researcher):
