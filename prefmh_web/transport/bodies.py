@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from tempfile import SpooledTemporaryFile
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -28,7 +29,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_BYTES = 2**20
 # Room for the largest catalog file and the form, or the setup, around it; for people who are signed in.
 SETUP_BYTES = 513 * 2**20
-# For the next piece of a body, however small.
+# For the next piece of a body or of an answer, however small.
 PIECE_WITHIN_S = 60
 # For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
 GRACE_S = 60
@@ -42,6 +43,7 @@ _SETUP = re.compile(r"^/campaigns/(new|new/list|import|\d+/setup)/$")
 
 class BoundedHandler(ASGIHandler):
     """Answers 413 to a body larger than its path may have, and 408 to one that has stopped to come or comes too slowly.
+    Cuts off an answer whose reader has stopped to take it.
 
     Closes what has arrived however a request ends. Django itself leaves it to the garbage collector when a request is
     cancelled, as a server does that stops.
@@ -57,6 +59,8 @@ class BoundedHandler(ASGIHandler):
                 if not stated.isdigit() or int(stated) > limit:
                     raise _Refused(*_TOO_LARGE)
                 await super().handle(scope, _Body(receive, limit, file), send)
+            except RequestAborted:
+                logger.warning("an answer was cut off: its reader took nothing for %d s", PIECE_WITHIN_S)
             except _Refused as refused:
                 await self.send_response(_closing(refusals.refusal(scope["path"], *refused.args)), send)
             except OSError as error:
@@ -67,6 +71,20 @@ class BoundedHandler(ASGIHandler):
 
     async def read_body(self, receive):
         return await receive.read()
+
+    async def send_response(self, response, send):
+        async def in_time(message: Mapping[str, Any]) -> None:
+            try:
+                async with asyncio.timeout(PIECE_WITHIN_S):
+                    await send(message)
+            except TimeoutError as error:
+                raise RequestAborted from error
+
+        try:
+            await super().send_response(response, in_time)
+        finally:
+            if isinstance(response, _Download):
+                await response.pieces.aclose()
 
     def create_request(self, scope, body_file):
         try:
@@ -136,17 +154,27 @@ def _closing(answer: HttpResponse) -> HttpResponse:
     return answer
 
 
+class _Download(StreamingHttpResponse):
+    """A download with its pieces, which are closed when no more of them is sent: Django leaves that to the garbage
+    collector.
+    """
+
+    def __init__(self, pieces: AsyncGenerator[str | bytes], content_type: str) -> None:
+        super().__init__(pieces, content_type=content_type)
+        self.pieces = pieces
+
+
 def stream(make: Callable[[], Iterator[str | bytes]], content_type: str) -> StreamingHttpResponse:
     """Return a download of what `make()` yields, drawn out of the way of people who vote."""
     # The request lasts as long as its download does, and its own connection would be held as long.
     close_old_connections()
-    return StreamingHttpResponse(_in_own_thread(make), content_type=content_type)
+    return _Download(_in_own_thread(make), content_type)
 
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncIterator[str | bytes]:
+async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncGenerator[str | bytes]:
     """Yield what `make()` yields, drawn on a thread and a database connection of its own.
 
     On the connection that all votes of this process share, a cursor left open between two chunks would hold an
@@ -157,9 +185,7 @@ async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncIter
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as thread:
             try:
                 while (chunk := await loop.run_in_executor(thread, next, chunks, None)) is not None:
-                    # Whoever has stopped to read is cut off, in time for those who wait for a turn.
-                    async with asyncio.timeout(PIECE_WITHIN_S):
-                        yield chunk
+                    yield chunk
             finally:
                 await loop.run_in_executor(thread, chunks.close)
 
