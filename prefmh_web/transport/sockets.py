@@ -19,7 +19,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -215,6 +215,7 @@ _WATCHERS_TOGETHER_S = 0.5
 # Groups notified a moment ago, and whether they are to be notified again at its end.
 _quiet: dict[str, bool] = {}
 _of_quiet = threading.Lock()
+_under_way: set[Future[None]] = set()
 
 
 def voters(campaign_id: int) -> str:
@@ -256,8 +257,7 @@ def tell_share(token: str) -> Callable[[float], None]:
             return
         told_at = time.monotonic()
         message = {"type": "download.share", "share": share}
-        sending = asyncio.run_coroutine_threadsafe(_layer().group_send(download(token), message), _loop())
-        sending.add_done_callback(_log_failure)
+        _in_its_thread(_layer().group_send(download(token), message))
 
     return tell
 
@@ -269,8 +269,7 @@ def notify(*groups: str) -> None:
     def send() -> None:
         # Most notifications of a busy campaign join one that is on its way, and wake no other thread.
         if due := [group for group in groups if not _joins_another(group)]:
-            sending = asyncio.run_coroutine_threadsafe(_send(due), _loop())
-            sending.add_done_callback(_log_failure)
+            _in_its_thread(_send(due))
 
     # robust: a vote that is stored must not fail because a page could not be told.
     transaction.on_commit(send, robust=True)
@@ -308,11 +307,22 @@ def _end_quiet(group: str) -> None:
         else:
             del _quiet[group]
     if is_due:
-        sending = asyncio.run_coroutine_threadsafe(_send((group,)), _loop())
-        sending.add_done_callback(_log_failure)
+        _in_its_thread(_send((group,)))
 
 
-def _log_failure(sending: Future[None]) -> None:
+def _in_its_thread(sending: Coroutine[Any, Any, None]) -> None:
+    under_way = asyncio.run_coroutine_threadsafe(sending, _loop())
+    _under_way.add(under_way)
+    under_way.add_done_callback(_on_sent)
+
+
+def wait_until_sent(timeout: float) -> None:
+    """Wait for the notifications that are on their way, at most so many seconds: they go with a process that ends."""
+    wait(tuple(_under_way), timeout)
+
+
+def _on_sent(sending: Future[None]) -> None:
+    _under_way.discard(sending)
     if error := sending.exception():
         logger.error("could not notify open pages; they update with the next notification", exc_info=error)
 

@@ -21,9 +21,11 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import json_schema, settings_page
 from prefmh_web.config_yaml import Problem, SetupError
+from prefmh_web.transport import sockets
 
 _REFUSED, _UNUSABLE = 1, 2
 _LOOK_EVERY_S = 0.2
+_LAST_WAIT_S = 3.0
 _LONGEST_KEY = 100
 
 
@@ -66,6 +68,7 @@ class Command(BaseCommand):
         with self._reported(given):
             done: Callable[[dict[str, Any]], dict[str, Any]] = getattr(self, f"_{given['action']}")
             told = done(given)
+            sockets.wait_until_sent(_LAST_WAIT_S)
             if given["json"] and told:
                 self.stdout.write(json.dumps({"ok": True, **told}))
 
