@@ -3,8 +3,7 @@
 prompt_as_of_now, question_of    in which words, and with which parameters, this version of the program asks
 frozen_as                        all of that as plain data, stored at the start and exported as judges.json
 drift                            why a judge cannot be asked as it was frozen any more
-asked_endpoint                   the endpoint as it was then, whatever its row says now; keys, prices and limits are
-                                 those of now
+asked_endpoint                   the endpoint with what its test saw then; keys, prices and limits are those of now
 row_of                           which model a reply said it is from, as a row that votes and ratings name
 stop                             ask a judge no more, until somebody has seen to it
 wanted, asks, store              what a judge still has to answer on a comparison, what asks for it, what came of it
@@ -193,11 +192,9 @@ def asked_endpoint(judge: Judge, now: Endpoint) -> Endpoint:
     """Return the endpoint of a frozen judge as it was frozen. Not to be saved.
 
     Args:
-        now: its row as it is now.
+        now: its row as it is now, with the address, the model and the kind of then (`drift`).
     """
     endpoint, frozen = copy(now), _frozen(judge)
-    for name in _WHERE:
-        setattr(endpoint, name, frozen[name])
     for name in _PROFILE:
         setattr(endpoint, name, frozen["profile"].get(name))
     endpoint.sampling_evidence = frozen["profile"].get("sampling", "")
