@@ -21,7 +21,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from sys import intern
-from typing import Any
+from typing import Any, AnyStr
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from django.conf import settings
@@ -216,11 +216,20 @@ def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifes
     campaign, now = snapshot.campaign.pk, sampler.moment(timezone.now())
     document = manifest.document(site=settings.SITE_URL, campaign=campaign, written_at=now)
     stream.add(document, tables.MANIFEST)
-    yield from stream.all_files()
-    if not Campaign.objects.filter(pk=campaign).exclude(status=Campaign.Status.DELETING).exists():
-        # Rows may be missing. Without its end no program takes it for an archive.
-        raise Deleted
+    # Without its end no program takes it for an archive.
+    yield from whole(campaign, stream.all_files())
     yield from stream.footer()
+
+
+def whole(campaign_id: int, pieces: Iterable[AnyStr]) -> Iterator[AnyStr]:
+    """Yield the pieces of a download.
+
+    Raises:
+        Deleted: after the last one, where the campaign was deleted meanwhile: rows may be missing.
+    """
+    yield from pieces
+    if not Campaign.objects.filter(pk=campaign_id).exclude(status=Campaign.Status.DELETING).exists():
+        raise Deleted
 
 
 _FOLDERS = {"images": "pictures", "audio": "recordings"}

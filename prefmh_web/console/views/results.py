@@ -6,7 +6,7 @@ The address of a step can be sent to a colleague.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -171,9 +171,9 @@ def download(
     if filename in (documents := export.documents(campaign, campaign.tuning)):
         response = HttpResponse(documents[filename], content_type="application/json")
     elif table := (export.TABLES | {tables.PROPERTIES.file: rows.properties}).get(filename):
-        response = stream(lambda: export.as_csv(table(Snapshot.now(campaign))), "text/csv; charset=utf-8")
+        response = _csv_of(campaign, lambda now: export.as_csv(table(now)))
     elif filename == tables.RESULTS.file:
-        response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
+        response = _csv_of(campaign, export.results)
     elif filename == "export.zip":
         token = request.GET.get("progress")
         told = (sockets.tell_share(token),) if token else ()
@@ -181,6 +181,10 @@ def download(
     else:
         raise Http404("There is no such file.")
     return common.attachment(request, response, f"{common.prefix_of(campaign)}-{filename}")
+
+
+def _csv_of(campaign: Campaign, written: Callable[[Snapshot], Iterator[str]]) -> StreamingHttpResponse:
+    return stream(lambda: export.whole(campaign.pk, written(Snapshot.now(campaign))), "text/csv; charset=utf-8")
 
 
 @common.campaign_page()

@@ -27,6 +27,7 @@ from prefmh_web.campaigns.models import (
     Voter,
 )
 from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
     OF_PICTURES,
@@ -259,8 +260,10 @@ def test_a_large_campaign_is_deleted_piece_by_piece_with_room_for_other_work_bet
     assert left == sorted(set(left), reverse=True)
 
 
-def test_a_download_of_a_campaign_that_is_deleted_meanwhile_is_no_archive(campaign, tmp_path):
+def test_a_download_of_a_campaign_that_is_deleted_meanwhile_does_not_end(campaign, tmp_path):
     download = export.archive(paused(campaign))
+    votes = export.as_csv(export.TABLES["votes.csv"](Snapshot.now(campaign)))
+    csv = export.whole(campaign.pk, votes)
     path = tmp_path / "export.zip"
     path.write_bytes(next(download))
     status.request_deletion(campaign, campaign.name)
@@ -268,6 +271,8 @@ def test_a_download_of_a_campaign_that_is_deleted_meanwhile_is_no_archive(campai
         file.writelines(download)
     with pytest.raises(sampler.RecordError):
         sampler.replay_file(path)
+    with pytest.raises(Deleted):
+        list(csv)
 
 
 def test_nobody_finds_a_campaign_that_is_being_deleted_and_no_vote_brings_it_back(campaign, client, researcher):
