@@ -170,6 +170,9 @@ def malformed_in(record: Record) -> Iterator[Finding]:
     """Yield every cell of a record's tables that is not what its column holds, and every column that is missing."""
     for table in tables.CHECKED:
         rows = record[table.name]
+        if rows and len(rows[0]) == 1:
+            yield Finding(table.file, None, "the header has one cell: save the table with commas between its cells")
+            continue
         missing = [column.name for column in table.columns if rows and column.name not in rows[0]]
         yield from (Finding(table.file, None, f"there is no column “{name}”") for name in missing)
         columns = [column for column in table.columns if column.name not in missing]

@@ -154,6 +154,12 @@ def test_a_cell_that_cannot_be_read_is_refused(record, table, column, cell):
         replay(record)
 
 
+def test_a_table_with_other_marks_between_its_cells_is_refused_with_what_to_do(record):
+    joined = [{";".join(row): ";".join(row.values())} for row in record["votes"]]
+    with pytest.raises(RecordError, match=r"votes\.csv: .*save the table with commas"):
+        replay(record.but(votes=joined))
+
+
 def test_a_config_that_does_not_parse_is_refused(record):
     with pytest.raises(ConfigError, match="chains"):
         replay(Record({"campaign.json": record.config | {"chains": 0}}, record.tables))
