@@ -26,6 +26,7 @@ from tests.flows.test_model_costs import (
 )
 from tests.security.world import browser_of
 from tests.support.campaigns import live_page, started_now, swept
+from tests.support.models import status
 
 __all__ = ["endpoint", "script"]
 
@@ -164,6 +165,28 @@ def test_a_try_that_a_worker_left_is_taken_up_again(researcher, endpoint, script
     trial.refresh_from_db()
     assert trial.status == JudgeTrial.Status.DONE
     assert trial.requests == 12 + 8
+
+
+def test_a_try_that_fails_says_why_and_goes_on_with_what_is_missing(researcher, endpoint, script, idle_tasks):
+    campaign, desk = draft(researcher, by_model()), browser_of(researcher)
+    # Of the second pair, the first request: one reply of a pair that failed costs no other.
+    script.faults.extend([None] * 4 + [status(400, b"no more today")])
+    page = try_it(desk, campaign, idle_tasks)
+    trial = page.context["tried"]["trial"]
+    assert (trial.status, trial.requests) == (JudgeTrial.Status.STOPPED, 8)
+    assert "no more today" in page.content.decode()
+    assert [len(pair["replies"]) for pair in trial.pairs] == [4, 3, 0]
+
+    go_on = reverse("console:go-on-try", args=[campaign.pk, trial.pk])
+    changed = campaign.config_data | {"judges": [by_model() | {"question": "Which is longer?"}]}
+    Campaign.objects.filter(pk=campaign.pk).update(config_data=changed)
+    assert "was changed since this trial" in desk.post(go_on, follow=True).content.decode()
+    Campaign.objects.filter(pk=campaign.pk).update(config_data=campaign.config_data)
+    desk.post(go_on)
+    idle_tasks()
+    trial.refresh_from_db()
+    assert (trial.status, trial.requests) == (JudgeTrial.Status.DONE, 13)
+    assert [len(pair["replies"]) for pair in trial.pairs] == [4, 4, 4]
 
 
 def cap(browser, campaign: Campaign, **fields: str) -> str:
