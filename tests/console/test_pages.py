@@ -30,6 +30,7 @@ from prefmh_web.campaigns.models import (
     Membership,
     Side,
     Turn,
+    Vote,
     Voter,
     number_of,
 )
@@ -311,6 +312,17 @@ def listed(desk, campaign, **limits) -> set[tuple[int, int]]:
 
 def placed(steps) -> set[tuple[int, int]]:
     return set(steps.values_list("chain__index", "step"))
+
+
+def test_a_vote_that_came_too_late_is_told_beside_those_that_counted(signed_in, finished):
+    assert "Pairs without a vote" not in live_page(signed_in, finished)
+    late = Vote.objects.filter(judge__campaign=finished).last()
+    Vote.objects.filter(pk=late.pk).update(number=None)
+    found = progress_of(finished).unanswered
+    assert (found["late_for"], found["late_against"]) == (int(late.for_proposal), int(not late.for_proposal))
+    assert f"{found['late_for']} for the proposal, {found['late_against']} for the current object" in live_page(
+        signed_in, finished
+    )
 
 
 def test_the_limits_leave_what_they_say(signed_in, finished):
