@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,20 @@ class Convergence:
     chains: int
     draws: int
     """Of each chain."""
+    within_ess: float
+    """As the bulk's, if nothing but chance has kept the means of half chains apart."""
+
+    def r_hat_by_chance(self, tail: float) -> float:
+        """Return the R-hat that chains of one distribution exceed with a probability of about `tail`.
+
+        R-hat² - 1 is the variance of the means of the 2 m half chains, in units of that of the draws: chi-square over
+        its 2 m - 1 degrees, times 2 m over the effective draws.
+        """
+        from scipy.special import chdtri
+
+        freedom = 2 * self.chains - 1
+        effective = max(self.bulk_ess, self.within_ess, 1.0)
+        return math.sqrt(1 + chdtri(freedom, tail) / freedom * 2 * self.chains / effective)
 
 
 def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
@@ -66,7 +81,26 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
         r_hat = float("inf") if r_hat > _NOTHING_WITHIN else r_hat
         bulk = float(statistics.ess(draws, method="bulk"))
         tail = float(statistics.ess(draws, method="tail", prob=_TAIL))
-    return Convergence(r_hat, bulk, tail, *draws.shape)
+        within = _within_ess(draws, statistics)
+    count, length = draws.shape
+    return Convergence(r_hat, bulk, tail, count, length, within)
+
+
+def _within_ess(draws: FloatArray, statistics: Any) -> float:
+    """Return `Convergence.within_ess`, of the bulk or of the distances from the median, as R-hat compares both.
+
+    A mean that is taken away hides about five times its effective draw of each half chain's autocorrelation.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    half = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    sizes = []
+    for each in (halves, np.abs(halves - np.median(halves))):
+        scores = ndtri((rankdata(each) - 0.375) / (each.size + 0.25)).reshape(each.shape)
+        sizes.append(float(statistics.ess(scores - scores.mean(axis=1, keepdims=True), method="mean")))
+    return min(sizes) - 5 * len(halves)
 
 
 @dataclass(frozen=True)
