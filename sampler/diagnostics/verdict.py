@@ -127,7 +127,7 @@ def _of_target(chains: Sequence[ChainPath], listed: list[int]) -> list[Share]:
         if share == 1:
             low, high = 1 - bound, 1.0
         elif len(chains) >= MIN_CHAINS and (error := _between(steps, lengths, share)):
-            low, high = _on_the_logit_scale(share, error, freedom=len(chains) - 1)
+            low, high = _on_the_logit_scale(share, error, freedom=max(1.0, 1 / _concentration(lengths) - 1))
         else:
             effective = _effective_draws(chains, number) if rank < _ONE_BY_ONE else draws
             error = math.sqrt(share * (1 - share) / effective)
@@ -154,9 +154,13 @@ def _visits(chains: Sequence[ChainPath]) -> dict[int, tuple[FloatArray, int, int
 
 def _between(steps: FloatArray, lengths: FloatArray, share: float) -> float:
     """Return the standard error of a ratio of sums over chains, each a cluster."""
-    chains = len(lengths)
     squares = float(((steps - share * lengths) ** 2).sum())
-    return math.sqrt(chains / (chains - 1) * squares) / float(lengths.sum())
+    return math.sqrt(squares / (1 - _concentration(lengths))) / float(lengths.sum())
+
+
+def _concentration(lengths: FloatArray) -> float:
+    """Return one over the number of chains of one length that would be worth as much: short ones count for little."""
+    return float((lengths**2).sum() / lengths.sum() ** 2)
 
 
 def _on_the_logit_scale(share: float, error: float, freedom: float) -> tuple[float, float]:
