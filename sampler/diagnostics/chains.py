@@ -24,6 +24,8 @@ from sampler.record.tables import SAMPLES, SCORERS, STATES, Row
 
 FloatArray = npt.NDArray[np.float64]
 
+# Of shares near 0 or 1; and beyond so much, a number has an exponent.
+_MAX_DECIMALS, _LONG = 4, 1e15
 # What ArviZ needs to split a chain in two.
 MIN_DRAWS = 4
 # The 5 % and the 95 % quantile, as in the paper above.
@@ -176,8 +178,18 @@ def written(r_hat: float | None) -> str:
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Return a share as every page and report writes it: 12.5 %."""
-    return f"{100 * share:.{decimals}f} %"
+    """Return a share as every page and report writes it: 12.5 %. Only none reads as 0 %, and only all as 100 %."""
+    rounded = round(100 * share, decimals)
+    if 0 < share < 1 and rounded in (0, 100):
+        if decimals < _MAX_DECIMALS:
+            return percent(share, decimals + 1)
+        return f"<{0.1**decimals:.{decimals}f} %" if share < 0.5 else f">{100 - 0.1**decimals:.{decimals}f} %"
+    return f"{rounded:.{decimals}f} %"
+
+
+def figure(number: float, digits: int = 4) -> str:
+    """Return a number in so many digits, or in all those before its point: 0.001235 and 12,346."""
+    return f"{number:z,.0f}" if 10 ** (digits - 1) <= abs(number) < _LONG else f"{number:z.{digits}g}"
 
 
 def many(count: int, noun: str) -> str:

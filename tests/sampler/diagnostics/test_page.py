@@ -117,7 +117,7 @@ def test_of_many_objects_two_hundred_are_shown_and_the_page_stays_small():
     record = exported([Voters(np.zeros(count))], contents, chains=4, steps=100)
     whole = page_of(record)
     assert len(whole) < 10_000_000
-    assert len(re.findall(r"\d+\.\d % to", whole.decode())) == 200
+    assert len(re.findall(r"\d+\.\d+ % to", whole.decode())) == 200
 
 
 def test_one_step_of_one_chain_is_told_in_the_singular():
