@@ -134,7 +134,7 @@ def _drawing(findings: Findings) -> Callable[[str], Cell]:
 
 
 def _heading(question: QuestionResult) -> str:
-    score = ", score" if question.scores else ""
+    score = f", score with its {percent(LEVEL, 0)} interval" if question.scores else ""
     return f"{_cut(question.text)} ({question.source}): for, against{score}"
 
 
@@ -182,7 +182,14 @@ def _traces(findings: Findings) -> Iterator[Element]:
         of = f"{len(chains):,} of {many(len(every), 'chain')}"
         yield _of("h2", f"Trace of {_cut(column.name)}")
         picture = _trace(f"{_cut(column.name)} along {of}", column, chains)
-        rows = [[chain, f"{len(column.draws[chain]):,}", *_moments(column.draws[chain])] for chain in chains]
+        rows: list[list[Cell]] = [
+            [
+                _of("span", chain, style=f"color: {_colour(number)}"),
+                f"{len(column.draws[chain]):,}",
+                *_moments(column.draws[chain]),
+            ]
+            for number, chain in enumerate(chains)
+        ]
         yield _beside(picture, ["Chain", "Steps", "Mean", "Standard deviation"], rows)
 
 
@@ -259,12 +266,16 @@ def _trace(title: str, column: Column, chains: Sequence[str]) -> Element:
             f"{_LABELS + _PLOT * at / longest:.1f},{_TRACE - _TRACE * (draws[at] - low) / ((high - low) or 1):.1f}"
             for at in _evenly(len(draws), _MAX_POINTS)
         ]
-        colour = f"hsl({137 * number % 360} 60% 40%)"
-        drawn.append(_of("polyline", points=" ".join(points), fill="none", stroke=colour))
+        drawn.append(_of("polyline", points=" ".join(points), fill="none", stroke=_colour(number)))
     for end, y in ((high, 12), (low, _TRACE)):
         drawn.append(_of("text", figure(end), x=_LABELS - 12, y=y, text_anchor="end"))
     drawn.append(_of("text", many(longest, "step"), x=_LABELS + _PLOT, y=_TRACE + 16, text_anchor="end"))
     return _figure(title, _TRACE, drawn)
+
+
+def _colour(number: int) -> str:
+    """Return the colour of a line, and of the chain's number in the table beside it."""
+    return f"hsl({137 * number % 360} 60% 40%)"
 
 
 def _figure(title: str, height: float, drawn: Sequence[Element]) -> Element:
