@@ -58,7 +58,7 @@ class Convergence:
         from scipy.special import chdtri
 
         freedom = 2 * self.chains - 1
-        effective = max(self.bulk_ess, self.within_ess, 1.0)
+        effective = max(min(self.bulk_ess, self.tail_ess), self.within_ess, 1.0)
         return math.sqrt(1 + chdtri(freedom, tail) / freedom * 2 * self.chains / effective)
 
 
