@@ -28,6 +28,7 @@ import sampler
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Side, Vote, Voter
 from prefmh_web.campaigns.monitoring.judging import Share
 from prefmh_web.campaigns.monitoring.progress import progress_of
@@ -89,6 +90,13 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
         assert f"“{judge['question']}”" in written
     distribution = finished.config.target_distribution.partition("; ")[0]
     assert f"proportional to {distribution}" in written
+
+
+def test_the_methods_paragraph_does_not_say_why_the_length_was_changed(finished):
+    changes.extend(finished, 3)
+    written = paragraph(finished, figures_of(finished))
+    assert "The length was changed 1 time after the start. The intervals do not allow for that." in written
+    assert "look" not in written
 
 
 def test_one_vote_is_one(researcher):
