@@ -71,9 +71,7 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
     Raises:
         ValueError: no chain has 4 draws, a value is not finite, or all values are the same.
     """
-    draws = equal_lengths(chains)
-    if np.ptp(draws) == 0:
-        raise ValueError(f"every draw is {draws.flat[0]:g}")
+    draws = _moving(chains)
     # Here and not above: importing it takes a second, and few who import this module compute anything.
     from arviz_stats.base import array_stats as statistics
 
@@ -86,6 +84,24 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
         within = _within_ess(draws, statistics)
     count, length = draws.shape
     return Convergence(r_hat, bulk, tail, count, length, within)
+
+
+def bulk_ess(chains: Sequence[npt.ArrayLike]) -> float:
+    """Return the effective sample size of the bulk alone, which takes a fraction of the time of `convergence`.
+
+    Raises:
+        ValueError: as `convergence`.
+    """
+    from arviz_stats.base import array_stats as statistics
+
+    return float(statistics.ess(_moving(chains), method="bulk"))
+
+
+def _moving(chains: Sequence[npt.ArrayLike]) -> FloatArray:
+    draws = equal_lengths(chains)
+    if np.ptp(draws) == 0:
+        raise ValueError(f"every draw is {draws.flat[0]:g}")
+    return draws
 
 
 def _within_ess(draws: FloatArray, statistics: Any) -> float:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.chains import MIN_DRAWS, Convergence, by_target, convergence, percent
+from sampler.diagnostics.chains import MIN_DRAWS, Convergence, bulk_ess, by_target, percent
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -109,7 +109,7 @@ def _most_visited(chains: Sequence[ChainPath]) -> IntArray:
 
 def _effective_draws(chains: Sequence[ChainPath], number: int) -> float:
     try:
-        return convergence([each.objects == number for each in chains]).bulk_ess
+        return bulk_ess([each.objects == number for each in chains])
     except ValueError:
         # Too few draws, or all of them at the object.
         return float(len(chains))
