@@ -99,6 +99,14 @@ def test_the_methods_paragraph_does_not_say_why_the_length_was_changed(finished)
     assert "look" not in written
 
 
+def test_the_estimate_does_not_promise_that_strong_preferences_take_fewer_votes(signed_in, researcher):
+    """`tests/sampler/test_planning.py` has how many they take."""
+    draft = create_draft(owner=researcher, config=make_config())
+    page = signed_in.get(draft.get_absolute_url()).content.decode()
+    assert "With one question, strong preferences take up to a tenth more votes; with several, fewer." in page
+    assert "the most votes per pair" not in page
+
+
 def test_one_vote_is_one(researcher):
     campaign = make_campaign(researcher, config=make_config(judges=[{"question": "Which?", "votes": 1}]))
     assert "N = 1 vote on a pair." in paragraph(campaign, figures_of(campaign))
