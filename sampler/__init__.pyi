@@ -37,6 +37,7 @@ from .config import ConfigProblem as ConfigProblem
 from .config import parse_config as parse_config
 from .config import problems_in as problems_in
 from .config import require_sound as require_sound
+from .diagnostics.chains import figure as figure
 from .diagnostics.chains import percent as percent
 from .diagnostics.findings import RESULTS_FROM as RESULTS_FROM
 from .diagnostics.findings import CampaignResults as CampaignResults

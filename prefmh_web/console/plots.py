@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+import sampler
+
 # Drawings are so wide and so high, in units that the page stretches.
 EXTENT = 1000
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -200,7 +202,11 @@ def _description(shown: Chains, there: int, every: int) -> str:
     if there > len(shown):
         lines += f", chosen evenly from {there:,} chains"
     thinned = "" if every == 1 else f" One step in {every:,} is drawn, and the last."
-    numbers = f"the numbers lie between {lows:g} and {highs:g}" if lows < highs else f"each number is {lows:g}"
+    numbers = (
+        f"the numbers lie between {sampler.figure(lows, 6)} and {sampler.figure(highs, 6)}"
+        if lows < highs
+        else f"each number is {sampler.figure(lows, 6)}"
+    )
     return f"{lines}; {numbers}.{thinned}"
 
 
@@ -297,5 +303,5 @@ def _outline(heights: FloatArray, y: Axis) -> str:
 
 
 def _spread(values: FloatArray) -> str:
-    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
-    return f"{len(values):,} numbers, median {middle:.4g}, 90 % of them between {low:.4g} and {high:.4g}"
+    low, middle, high = map(sampler.figure, np.quantile(values, (0.05, 0.5, 0.95)).tolist())
+    return f"{len(values):,} numbers, median {middle}, 90 % of them between {low} and {high}"

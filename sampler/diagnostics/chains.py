@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from sampler.record.tables import SAMPLES, SCORERS, STATES, Row
 
 FloatArray = npt.NDArray[np.float64]
 
+# Of shares near 0 or 1; and beyond so much, a number has an exponent.
+_MAX_DECIMALS, _LONG = 4, 1e15
 # What ArviZ needs to split a chain in two.
 MIN_DRAWS = 4
 # The 5 % and the 95 % quantile, as in the paper above.
@@ -43,6 +46,20 @@ class Convergence:
     chains: int
     draws: int
     """Of each chain."""
+    within_ess: float
+    """As the bulk's, if nothing but chance has kept the means of half chains apart."""
+
+    def r_hat_by_chance(self, tail: float) -> float:
+        """Return the R-hat that chains of one distribution exceed with a probability of about `tail`.
+
+        R-hat² - 1 is the variance of the means of the 2 m half chains, in units of that of the draws: chi-square over
+        its 2 m - 1 degrees, times 2 m over the effective draws.
+        """
+        from scipy.special import chdtri
+
+        freedom = 2 * self.chains - 1
+        effective = max(min(self.bulk_ess, self.tail_ess), self.within_ess, 1.0)
+        return math.sqrt(1 + chdtri(freedom, tail) / freedom * 2 * self.chains / effective)
 
 
 def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
@@ -54,9 +71,7 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
     Raises:
         ValueError: no chain has 4 draws, a value is not finite, or all values are the same.
     """
-    draws = equal_lengths(chains)
-    if np.ptp(draws) == 0:
-        raise ValueError(f"every draw is {draws.flat[0]:g}")
+    draws = _moving(chains)
     # Here and not above: importing it takes a second, and few who import this module compute anything.
     from arviz_stats.base import array_stats as statistics
 
@@ -66,7 +81,44 @@ def convergence(chains: Sequence[npt.ArrayLike]) -> Convergence:
         r_hat = float("inf") if r_hat > _NOTHING_WITHIN else r_hat
         bulk = float(statistics.ess(draws, method="bulk"))
         tail = float(statistics.ess(draws, method="tail", prob=_TAIL))
-    return Convergence(r_hat, bulk, tail, *draws.shape)
+        within = _within_ess(draws, statistics)
+    count, length = draws.shape
+    return Convergence(r_hat, bulk, tail, count, length, within)
+
+
+def bulk_ess(chains: Sequence[npt.ArrayLike]) -> float:
+    """Return the effective sample size of the bulk alone, which takes a fraction of the time of `convergence`.
+
+    Raises:
+        ValueError: as `convergence`.
+    """
+    from arviz_stats.base import array_stats as statistics
+
+    return float(statistics.ess(_moving(chains), method="bulk"))
+
+
+def _moving(chains: Sequence[npt.ArrayLike]) -> FloatArray:
+    draws = equal_lengths(chains)
+    if np.ptp(draws) == 0:
+        raise ValueError(f"every draw is {draws.flat[0]:g}")
+    return draws
+
+
+def _within_ess(draws: FloatArray, statistics: Any) -> float:
+    """Return `Convergence.within_ess`, of the bulk or of the distances from the median, as R-hat compares both.
+
+    A mean that is taken away hides about five times its effective draw of each half chain's autocorrelation.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    half = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    sizes = []
+    for each in (halves, np.abs(halves - np.median(halves))):
+        scores = ndtri((rankdata(each) - 0.375) / (each.size + 0.25)).reshape(each.shape)
+        sizes.append(float(statistics.ess(scores - scores.mean(axis=1, keepdims=True), method="mean")))
+    return min(sizes) - 5 * len(halves)
 
 
 @dataclass(frozen=True)
@@ -142,8 +194,18 @@ def written(r_hat: float | None) -> str:
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Return a share as every page and report writes it: 12.5 %."""
-    return f"{100 * share:.{decimals}f} %"
+    """Return a share as every page and report writes it: 12.5 %. Only none reads as 0 %, and only all as 100 %."""
+    rounded = round(100 * share, decimals)
+    if 0 < share < 1 and rounded in (0, 100):
+        if decimals < _MAX_DECIMALS:
+            return percent(share, decimals + 1)
+        return f"<{0.1**decimals:.{decimals}f} %" if share < 0.5 else f">{100 - 0.1**decimals:.{decimals}f} %"
+    return f"{rounded:.{decimals}f} %"
+
+
+def figure(number: float, digits: int = 4) -> str:
+    """Return a number in so many digits, or in all those before its point: 0.001235 and 12,346."""
+    return f"{number:z,.0f}" if 10 ** (digits - 1) <= abs(number) < _LONG else f"{number:z.{digits}g}"
 
 
 def many(count: int, noun: str) -> str:

@@ -246,8 +246,8 @@ def _scores(rows: Sequence[Row], objects: Mapping[str, int]) -> tuple[Mapping[Ha
         return {}, f"Scores are fitted to at most {_MAX_SCORED} objects; these are {len(choices.items):,}."
     try:
         fit = bradley_terry_intervals(choices, LEVEL)
-    except NoFit:
-        return {}, _NO_FIT
+    except NoFit as reason:
+        return {}, _NO_FIT if choices.score_refusal() else f"Scores cannot be fitted: {reason}."
     is_trusted = fit.clusters >= MIN_CLUSTERS
     found: dict[Hashable, Score] = {}
     for index, item in enumerate(choices.items):

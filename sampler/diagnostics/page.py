@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from sampler.diagnostics.chains import Column, by_target, many, percent
+from sampler.diagnostics.chains import Column, by_target, figure, many, percent
 from sampler.diagnostics.findings import Findings, QuestionResult
 from sampler.diagnostics.scores import MIN_CLUSTERS, NoFit
 from sampler.diagnostics.verdict import LEVEL, MAX_R_HAT, Share
@@ -134,7 +134,7 @@ def _drawing(findings: Findings) -> Callable[[str], Cell]:
 
 
 def _heading(question: QuestionResult) -> str:
-    score = ", score" if question.scores else ""
+    score = f", score with its {percent(LEVEL, 0)} interval" if question.scores else ""
     return f"{_cut(question.text)} ({question.source}): for, against{score}"
 
 
@@ -143,7 +143,7 @@ def _figures(share: Share, asked: Sequence[QuestionResult]) -> Iterator[str]:
     for each in asked:
         votes = f"{each.won[share.object]:,}, {each.lost[share.object]:,}"
         score = each.scores.get(share.object)
-        yield votes if score is None else f"{votes}, {score.estimate:+.2f}{_interval(score.low, score.high)}"
+        yield votes if score is None else f"{votes}, {score.estimate:+z.2f}{_interval(score.low, score.high)}"
 
 
 def _convergence(findings: Findings) -> Iterator[Element]:
@@ -182,12 +182,19 @@ def _traces(findings: Findings) -> Iterator[Element]:
         of = f"{len(chains):,} of {many(len(every), 'chain')}"
         yield _of("h2", f"Trace of {_cut(column.name)}")
         picture = _trace(f"{_cut(column.name)} along {of}", column, chains)
-        rows = [[chain, f"{len(column.draws[chain]):,}", *_moments(column.draws[chain])] for chain in chains]
+        rows: list[list[Cell]] = [
+            [
+                _of("span", chain, style=f"color: {_colour(number)}"),
+                f"{len(column.draws[chain]):,}",
+                *_moments(column.draws[chain]),
+            ]
+            for number, chain in enumerate(chains)
+        ]
         yield _beside(picture, ["Chain", "Steps", "Mean", "Standard deviation"], rows)
 
 
 def _moments(draws: Sequence[float]) -> tuple[str, str]:
-    return f"{np.mean(draws):.4g}", f"{np.std(draws):.3g}"
+    return figure(float(np.mean(draws))), figure(float(np.std(draws)), 3)
 
 
 def _biases(findings: Findings) -> Iterator[Element]:
@@ -203,8 +210,8 @@ def _biases(findings: Findings) -> Iterator[Element]:
         is_trusted = bias.found.clusters >= MIN_CLUSTERS
         low, high = (bias.found.low, bias.found.high) if is_trusted else (None, None)
         points.append(_Point(_cut(bias.source, _LABEL), bias.found.log_odds, low, high))
-        interval = _interval(low, high) or " (too few clusters for an interval)"
-        rows.append([*told, f"{bias.found.log_odds:+.3f}{interval}"])
+        interval = _interval(low, high, 3) or " (too few clusters for an interval)"
+        rows.append([*told, f"{bias.found.log_odds:+z.3f}{interval}"])
     picture = _intervals("Position bias, with 95 % intervals", points, mark=0)
     yield _beside(picture, ["Who", "First chosen", "Bias"], rows)
 
@@ -245,7 +252,7 @@ def _intervals(title: str, points: Sequence[_Point], mark: float) -> Element:
             drawn.append(_of("line", x1=x(each.low), x2=x(each.high), y1=y, y2=y, stroke="#1f5fa8", stroke_width=2))
         drawn.append(_of("circle", cx=x(each.value), cy=y, r=4, fill="#1f5fa8"))
     for end, anchor in ((low, "start"), (high, "end")):
-        drawn.append(_of("text", f"{end:.3g}", x=x(end), y=height + 16, text_anchor=anchor))
+        drawn.append(_of("text", figure(end, 3), x=x(end), y=height + 16, text_anchor=anchor))
     return _figure(title, height, drawn)
 
 
@@ -259,12 +266,16 @@ def _trace(title: str, column: Column, chains: Sequence[str]) -> Element:
             f"{_LABELS + _PLOT * at / longest:.1f},{_TRACE - _TRACE * (draws[at] - low) / ((high - low) or 1):.1f}"
             for at in _evenly(len(draws), _MAX_POINTS)
         ]
-        colour = f"hsl({137 * number % 360} 60% 40%)"
-        drawn.append(_of("polyline", points=" ".join(points), fill="none", stroke=colour))
+        drawn.append(_of("polyline", points=" ".join(points), fill="none", stroke=_colour(number)))
     for end, y in ((high, 12), (low, _TRACE)):
-        drawn.append(_of("text", f"{end:.4g}", x=_LABELS - 12, y=y, text_anchor="end"))
+        drawn.append(_of("text", figure(end), x=_LABELS - 12, y=y, text_anchor="end"))
     drawn.append(_of("text", many(longest, "step"), x=_LABELS + _PLOT, y=_TRACE + 16, text_anchor="end"))
     return _figure(title, _TRACE, drawn)
+
+
+def _colour(number: int) -> str:
+    """Return the colour of a line, and of the chain's number in the table beside it."""
+    return f"hsl({137 * number % 360} 60% 40%)"
 
 
 def _figure(title: str, height: float, drawn: Sequence[Element]) -> Element:
@@ -307,8 +318,8 @@ def _cut(text: str, most: int = _MAX_CHARACTERS) -> str:
 
 
 def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2f}"
+    return "" if math.isnan(value) else f"{value:z.2f}"
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+def _interval(low: float | None, high: float | None, decimals: int = 2) -> str:
+    return "" if low is None or high is None else f" ({low:z.{decimals}f} to {high:z.{decimals}f})"

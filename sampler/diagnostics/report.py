@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sampler.diagnostics.chains import Acceptance, Column, by_target, many
+from sampler.diagnostics.chains import Acceptance, Column, by_target, figure, many
 from sampler.diagnostics.findings import Agreement, AskedPair, Findings, Population, SourceBias, bias_of
 from sampler.diagnostics.scores import MIN_CLUSTERS, Choices, NoFit, PositionBias, Scores
 from sampler.diagnostics.verdict import ConvergenceVerdict
@@ -116,10 +116,10 @@ def _means(findings: Findings) -> Iterator[str]:
     for column, prompt in product(findings.properties.columns, dict.fromkeys(prompts.values())):
         of_chains = [float(np.mean(draws)) for each, draws in column.draws.items() if prompts[each] == prompt]
         if not column.problem and len(of_chains) > 1:
-            error = np.std(of_chains, ddof=1) / math.sqrt(len(of_chains))
+            mean, error = float(np.mean(of_chains)), float(np.std(of_chains, ddof=1)) / math.sqrt(len(of_chains))
             chains = f"{len(of_chains)} chains, weighed equally"
             of = f"{column.name}, “{prompt[:_SHOWN_CHARACTERS]}”" if several else column.name
-            yield f"Mean of {of}: {np.mean(of_chains):.4g}, standard error {error:.2g}, over {chains}"
+            yield f"Mean of {of}: {figure(mean)}, standard error {figure(error, 2)}, over {chains}"
 
 
 def _converged(column: Column, prompts: dict[str, str]) -> str:
@@ -152,13 +152,13 @@ def _bias(bias: SourceBias, clusters: str) -> str:
     if isinstance(bias.found, NoFit):
         return f"cannot be estimated; {bias.found}; {shares}"
     interval = _interval_of(bias.found, clusters)
-    return f"log-odds {bias.found.log_odds:+.3f}, {interval}; {_basis(bias.found)}; {shares}"
+    return f"log-odds {bias.found.log_odds:+z.3f}, {interval}; {_basis(bias.found)}; {shares}"
 
 
 def _interval_of(bias: PositionBias, clusters: str) -> str:
     if bias.clusters < MIN_CLUSTERS:
         return _too_few(bias.clusters, clusters)
-    return f"95 % interval {bias.low:+.3f} to {bias.high:+.3f} ({bias.clusters:,} clusters: {clusters})"
+    return f"95 % interval {bias.low:+z.3f} to {bias.high:+z.3f} ({bias.clusters:,} clusters: {clusters})"
 
 
 def _basis(bias: PositionBias) -> str:
@@ -193,8 +193,8 @@ def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:
     for index, i in enumerate(shown):
         if len(shown) < len(order) and index == _SHOWN_ITEMS:
             yield f"  … {len(order) - len(shown)} more"
-        interval = f"  ({scores.low[i]:+.2f} to {scores.high[i]:+.2f})" if trusted else ""
-        yield f"  {scores.estimate[i]:+.2f}{interval}  {scores.items[i]}"
+        interval = f"  ({scores.low[i]:+z.2f} to {scores.high[i]:+z.2f})" if trusted else ""
+        yield f"  {scores.estimate[i]:+z.2f}{interval}  {scores.items[i]}"
 
 
 def _cycles(choices: Choices, rng: np.random.Generator) -> str:
@@ -210,7 +210,7 @@ def _agreement(found: Agreement) -> Iterator[str]:
         interval = (
             ""
             if math.isnan(found.low)
-            else f", 95 % interval {found.low:.2f} to {found.high:.2f}; biased where voting stopped early"
+            else f", 95 % interval {found.low:z.2f} to {found.high:z.2f}; biased where voting stopped early"
         )
         yield f"Fleiss' kappa of {many(len(found.shared), 'shared question')}: {_kappa(found.kappa)}{interval}"
     else:
@@ -233,4 +233,4 @@ def _pairs_of_people(shared: dict[AskedPair, dict[str, bool]]) -> Iterator[str]:
 
 
 def _kappa(value: float) -> str:
-    return "undefined (one answer only)" if math.isnan(value) else f"{value:.2f}"
+    return "undefined (one answer only)" if math.isnan(value) else f"{value:z.2f}"

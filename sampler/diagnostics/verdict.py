@@ -7,9 +7,9 @@ With fewer it comes from the Monte Carlo standard error, with the effective numb
 Both are taken on the logit scale, on which a share near 0 or 1 has room.
 
 The limits of the verdict are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner, "Rank-normalization, folding,
-and localization" (Bayesian Analysis 16, 2021): rank-normalised R-hat at most 1.01, and at least 400 effective draws of
-the bulk and of the tails, over at least four chains. No statistic can show that chains have converged, only that they
-have not.
+and localization" (Bayesian Analysis 16, 2021): rank-normalised R-hat at most 1.01, or what chance explains, and at
+least 400 effective draws of the bulk and of the tails, over at least four chains. No statistic can show that chains
+have converged, only that they have not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.chains import MIN_DRAWS, Convergence, by_target, convergence, percent
+from sampler.diagnostics.chains import MIN_DRAWS, Convergence, bulk_ess, by_target, percent
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -109,7 +109,7 @@ def _most_visited(chains: Sequence[ChainPath]) -> IntArray:
 
 def _effective_draws(chains: Sequence[ChainPath], number: int) -> float:
     try:
-        return convergence([each.objects == number for each in chains]).bulk_ess
+        return bulk_ess([each.objects == number for each in chains])
     except ValueError:
         # Too few draws, or all of them at the object.
         return float(len(chains))
@@ -127,7 +127,7 @@ def _of_target(chains: Sequence[ChainPath], listed: list[int]) -> list[Share]:
         if share == 1:
             low, high = 1 - bound, 1.0
         elif len(chains) >= MIN_CHAINS and (error := _between(steps, lengths, share)):
-            low, high = _on_the_logit_scale(share, error, freedom=len(chains) - 1)
+            low, high = _on_the_logit_scale(share, error, freedom=max(1.0, 1 / _concentration(lengths) - 1))
         else:
             effective = _effective_draws(chains, number) if rank < _ONE_BY_ONE else draws
             error = math.sqrt(share * (1 - share) / effective)
@@ -154,9 +154,13 @@ def _visits(chains: Sequence[ChainPath]) -> dict[int, tuple[FloatArray, int, int
 
 def _between(steps: FloatArray, lengths: FloatArray, share: float) -> float:
     """Return the standard error of a ratio of sums over chains, each a cluster."""
-    chains = len(lengths)
     squares = float(((steps - share * lengths) ** 2).sum())
-    return math.sqrt(chains / (chains - 1) * squares) / float(lengths.sum())
+    return math.sqrt(squares / (1 - _concentration(lengths))) / float(lengths.sum())
+
+
+def _concentration(lengths: FloatArray) -> float:
+    """Return one over the number of chains of one length that would be worth as much: short ones count for little."""
+    return float((lengths**2).sum() / lengths.sum() ** 2)
 
 
 def _on_the_logit_scale(share: float, error: float, freedom: float) -> tuple[float, float]:
@@ -174,8 +178,8 @@ TOO_FEW = "too few independent draws yet"
 NO_SIGN = "no sign against convergence"
 NOT_JUDGED = "cannot be judged"
 
-# With fewer effective draws than 400, chains that agree come to an R-hat as large as this by chance.
-_R_HAT_BY_CHANCE = 1.1
+# How often chains of one distribution are said to disagree: many short ones come to an R-hat above 1.01 by chance.
+_FALSE_ALARMS = 0.01
 # With fewer, nobody can tell how many votes are missing.
 _MIN_TO_FORESEE = 50
 # An effective sample size is itself an estimate: how far the number of votes may lie from it, in each direction.
@@ -251,7 +255,20 @@ def verdict_on(
                 still.discard(found.target)
     if still:
         return ConvergenceVerdict(NOT_JUDGED, f"The chains{_of(min(still))} have not moved.")
-    return _judged(measured, votes)
+    judged = _judged(measured, votes)
+    if judged.is_that == NO_SIGN and (why := _unseen(chains, measured)):
+        return ConvergenceVerdict(NOT_JUDGED, why)
+    return judged
+
+
+def _unseen(chains: Sequence[ChainPath], measured: Mapping[str, Sequence[Convergence]]) -> str:
+    """Return why chains that seem to agree may yet not: few are as long as the longest, or some never moved."""
+    compared = [found for several in measured.values() for found in several]
+    if (fewest := min(found.chains for found in compared)) < MIN_CHAINS:
+        return f"It takes {MIN_CHAINS} chains of about one length; {fewest} have it."
+    shortest = min(found.draws for found in compared)
+    still = sum(np.ptp(each.objects) == 0 for each in chains if len(each.objects) >= shortest)
+    return f"{still} chain{' has' if still == 1 else 's have'} not moved." if still else ""
 
 
 def indicators(chains: Sequence[ChainPath]) -> dict[str, list[FloatArray]]:
@@ -278,23 +295,26 @@ def _of(target: str) -> str:
 
 
 def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> ConvergenceVerdict:
-    r_hat, differs = max((found.r_hat, name) for name, several in measured.items() for found in several)
-    bulk, tail = (
-        min(getattr(f, size) for several in measured.values() for f in several) for size in ("bulk_ess", "tail_ess")
+    every = [(found, name) for name, several in measured.items() for found in several]
+    r_hat = max(found.r_hat for found, _ in every)
+    # R-hat is the larger one of two.
+    tail = _FALSE_ALARMS / (2 * len(every))
+    beyond, worst, differs = max(
+        (found.r_hat / max(MAX_R_HAT, found.r_hat_by_chance(tail)), found.r_hat, name) for found, name in every
     )
-    effective = min(bulk, tail)
-    is_enough = effective >= MIN_EFFECTIVE
+    bulk, tails = (min(getattr(found, size) for found, _ in every) for size in ("bulk_ess", "tail_ess"))
+    effective = min(bulk, tails)
     # Rounded down: 399.6 draws are not the 400 that it takes.
     said = f"R-hat is at most {r_hat:.3f}, with {math.floor(effective):,} effective draws or more"
-    figures = r_hat, bulk, tail, tuple(measured)
-    if r_hat > (MAX_R_HAT if is_enough else _R_HAT_BY_CHANCE):
+    figures = r_hat, bulk, tails, tuple(measured)
+    if beyond > 1:
         named = differs.replace("_", " ")
         # Of what is just above the limit, so many digits that it reads so.
-        digits = 3 if round(r_hat, 3) > MAX_R_HAT else 6
-        size = f"is {r_hat:.{digits}f}, above {MAX_R_HAT}" if math.isfinite(r_hat) else "is infinite"
-        because = f"R-hat of “{named}” {size}: chains have been in different places."
+        digits = 3 if round(worst, 3) > MAX_R_HAT else 6
+        size = f"is {worst:.{digits}f}, above {MAX_R_HAT}" if math.isfinite(worst) else "is infinite"
+        because = f"R-hat of “{named}” {size} and more than chance explains: chains have been in different places."
         return ConvergenceVerdict(DISAGREE, because, *figures)
-    if not is_enough:
+    if effective < MIN_EFFECTIVE:
         because = f"{said}; it takes {MIN_EFFECTIVE}."
         return ConvergenceVerdict(TOO_FEW, because, *figures, _more(effective, votes))
     return ConvergenceVerdict(NO_SIGN, f"{said}.", *figures)

@@ -28,13 +28,15 @@ import sampler
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Side, Vote, Voter
+from prefmh_web.campaigns.monitoring.judging import Share
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.campaigns.record import export
 from prefmh_web.console.board import Board, Group
-from prefmh_web.console.plots import MAX_POINTS, traces
+from prefmh_web.console.plots import MAX_POINTS, histogram, traces
 from prefmh_web.console.results import paragraph, spreads_of, version
 from sampler import tables
 from sampler.diagnostics.chains import followed
@@ -88,6 +90,21 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
         assert f"“{judge['question']}”" in written
     distribution = finished.config.target_distribution.partition("; ")[0]
     assert f"proportional to {distribution}" in written
+
+
+def test_the_methods_paragraph_does_not_say_why_the_length_was_changed(finished):
+    changes.extend(finished, 3)
+    written = paragraph(finished, figures_of(finished))
+    assert "The length was changed 1 time after the start. The intervals do not allow for that." in written
+    assert "look" not in written
+
+
+def test_the_estimate_does_not_promise_that_strong_preferences_take_fewer_votes(signed_in, researcher):
+    """`tests/sampler/test_planning.py` has how many they take."""
+    draft = create_draft(owner=researcher, config=make_config())
+    page = signed_in.get(draft.get_absolute_url()).content.decode()
+    assert "With one question, strong preferences take up to a tenth more votes; with several, fewer." in page
+    assert "the most votes per pair" not in page
 
 
 def test_one_vote_is_one(researcher):
@@ -203,6 +220,8 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
         assert [each for each in words if each not in page] == []
     # The worst, then each prompt, the worst first.
     assert re.findall(r'data-label="R-hat">([^<]*)<', page) == [r_hats[0], *r_hats]
+    header, *rows = page[page.index("<h2>Statistics") : page.index("</table>")].split("<tr>")[1:]
+    assert {row.count("<td") for row in rows} == {header.count("<th")}
     rng = np.random.default_rng(1)
     report = "\n".join(diagnose(findings(record, rng), rng))
     reported = [
@@ -403,6 +422,12 @@ def test_a_page_stays_small_however_many_chains_are_drawn_and_says_what_is_left_
     assert sum(map(len, lines)) <= MAX_POINTS
     assert told in plot.description
     assert len(shown(plot)) < max_bytes
+
+
+def test_large_numbers_and_small_shares_are_written_out():
+    assert "between 0 and 1,234,568." in shown(traces("score", [(0, np.array([0.0, 1_234_567.9]))]))
+    assert "median 12,346, 90 %" in shown(histogram("score", [12_345.6] * 3))
+    assert str(Share(1, 400)).startswith("1 of 400 (0.2 %")
 
 
 def test_who_does_not_see_a_plot_is_told_what_it_shows_and_labels_are_escaped():

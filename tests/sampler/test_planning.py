@@ -92,6 +92,18 @@ def test_the_estimate_is_a_product():
     assert estimate(1, 2, (7,), votes_per_person=1000).people == 7
 
 
+@pytest.mark.parametrize(
+    ("max_votes", "least", "most"), [((2,), 1, 1), ((5,), 1.01, 1.1), ((20,), 1.01, 1.1), ((1, 1), 0, 0.9)]
+)
+def test_strong_preferences_take_up_to_a_tenth_more_votes_than_estimated_or_fewer_of_two_questions(
+    max_votes, least, most
+):
+    """In the long run of a chain on two objects, over the proposals that differ."""
+    scores, q = np.tile([0.0, 3.0], (len(max_votes), 1)), np.array([[0.0, 1.0], [1.0, 0.0]])
+    in_fact = exact.votes_per_step(np.zeros(2), q, scores, NVote(max_votes))
+    assert least - ROUNDING <= in_fact / step_votes(max_votes) <= most + ROUNDING
+
+
 def test_what_is_not_known_is_left_out():
     hours = pytest.approx(20_000 * 10 / 3600)
     assert estimate(2, 10, (1000,), full_pay=2.5) == Estimate(20_000, None, None, hours, None, None)

@@ -119,7 +119,8 @@ class Share:
 
     def __str__(self) -> str:
         low, high = self.interval_percent
-        return f"{self.count} of {self.of} ({self.percent:.0f} %, 95 % interval {low:.0f} to {high:.0f} %)"
+        share = sampler.percent(self.count / self.of, 0)
+        return f"{self.count} of {self.of} ({share}, 95 % interval {low:.0f} to {high:.0f} %)"
 
 
 def judging_of(judges: Sequence[Judge]) -> list[dict[str, Any]]:

@@ -74,7 +74,7 @@ def hostile():
 def test_what_the_record_says_is_text_and_never_markup(hostile):
     whole = page_of(hostile)
     found = read(whole)
-    assert set(found.tags) == TAGS - {"span", "img"}
+    assert set(found.tags) == TAGS - {"img"}
     assert b"<script" not in whole
     assert not [name for name, value in found.attributes if name.startswith("on")]
     text = "".join(found.text)
@@ -105,6 +105,12 @@ def test_the_verdict_stands_first_and_each_picture_has_a_table(hostile):
     heading = text.index(hostile.config["name"], 2)
     assert text[heading + 1].lower() == f"{verdict.is_that}."
     assert found.tags.count("svg") == found.tags.count("table") >= 5
+    # Each line has the colour of its chain's number in the table.
+    lines, numbers = ([value for name, value in found.attributes if name == look] for look in ("stroke", "style"))
+    hues = [value for value in lines if value.startswith("hsl")]
+    assert [f"color: {hue}" for hue in hues] == numbers
+    assert len(set(hues)) == 8
+    assert any("score with its 90 % interval" in each for each in text)
 
 
 def test_no_participant_is_named(hostile):
@@ -117,7 +123,7 @@ def test_of_many_objects_two_hundred_are_shown_and_the_page_stays_small():
     record = exported([Voters(np.zeros(count))], contents, chains=4, steps=100)
     whole = page_of(record)
     assert len(whole) < 10_000_000
-    assert len(re.findall(r"\d+\.\d % to", whole.decode())) == 200
+    assert len(re.findall(r"\d+\.\d+ % to", whole.decode())) == 200
 
 
 def test_one_step_of_one_chain_is_told_in_the_singular():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sampler import Record
+from sampler import Record, results_of
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.support.sampling import CATALOG, WORDS, Voters, config_of, exported, model, order_pair, run_campaign
@@ -48,6 +48,16 @@ def standard_error(record, bias):
     chance = expit(x @ [*SCORES, bias])
     information = x.T @ (x * (chance * (1 - chance))[:, None])
     return math.sqrt(np.linalg.pinv(information, rcond=1e-10, hermitian=True)[-1, -1])
+
+
+def test_scores_without_a_fit_have_the_reason_that_holds():
+    """Who always chooses the first object lets every object win and lose: that is no reason."""
+    record = exported([Voters((0.0,) * 5, 40.0)])
+    (asked,) = results_of(record).questions
+    assert "a bias to the first object without bound" in asked.why_not
+    assert "never" not in asked.why_not
+    (asked,) = results_of(exported([Voters((40.0, 0.0))], ("a", "b"))).questions
+    assert "never won, or never lost" in asked.why_not
 
 
 def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():

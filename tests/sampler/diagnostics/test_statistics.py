@@ -7,7 +7,7 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy.stats import norm
 
-from sampler.diagnostics.chains import by_target, convergence, equal_lengths
+from sampler.diagnostics.chains import by_target, convergence, equal_lengths, figure, percent
 from sampler.diagnostics.scores import RESAMPLES, paired_bootstrap
 from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval
 
@@ -75,6 +75,22 @@ def test_chains_of_different_targets_are_not_pooled_and_the_worst_is_told():
     assert found.basis == "5 chains of 200 draws, the worst of 4 prompts"
     # Pooled, they seem to differ though each pair agrees, or the other way round.
     assert convergence([each for _, each in named[:4]]).r_hat > 1.5 > 1.01 > found.targets[-1].r_hat
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0, "0.0 %"), (1, "100.0 %"), (0.125, "12.5 %"), (0.0003, "0.03 %"), (0.9996, "99.96 %"), (1e-9, "<0.0001 %")],
+)
+def test_only_none_reads_as_none_and_only_all_as_all(share, words):
+    assert percent(share) == words
+    assert percent(1 - share)[-1] == "%"
+    assert percent(1 - 1e-9) == ">99.9999 %"
+
+
+def test_a_number_has_all_digits_before_its_point_and_no_sign_if_it_is_nothing():
+    assert [figure(each) for each in (123_456.7, 9_999.6, 12.346, 0.0012346, -0.0)] == [
+        "123,457", "10,000", "12.35", "0.001235", "0"
+    ]  # fmt: skip
 
 
 # Agreement beyond chance, and the paired bootstrap over items.
