@@ -18,13 +18,18 @@ function hold(submitter) {
     timer: setTimeout(() => {
       letGo();
       // Another pair may stand there by now: the choice was not for that one.
-      if (screenKey() !== screen) return;
-      sendsHeld = true;
-      form.requestSubmit(submitter);
-      sendsHeld = false;
+      if (screenKey() === screen) sendNow(submitter);
     }, HELD_MS),
   };
   return true;
+}
+
+// Sends a choice with the times at which it was made.
+function sendNow(submitter) {
+  delete form.dataset.busy;
+  sendsHeld = true;
+  form.requestSubmit(submitter);
+  sendsHeld = false;
 }
 
 function letGo() {
