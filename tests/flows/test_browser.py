@@ -96,6 +96,19 @@ def test_a_choice_can_be_undone_until_it_is_sent(open_page, researcher):
     assert vote.elapsed_ms < 10_000
 
 
+def test_a_choice_that_waits_is_sent_although_the_connection_was_lost_meanwhile(open_page, researcher, live_site):
+    config = make_config(judges=[{"question": "Which is darker?", "votes": 1}])
+    page = join(open_page, make_campaign(researcher, config=config, undo=True))
+    lease = lease_on(page)
+    page.wait_for_timeout(600)
+    page.keyboard.press("2")
+    # The same pair comes once more, in new elements.
+    with page.expect_websocket():
+        live_site.drop_connections()
+    wait_for_another_pair(page, lease)
+    assert Vote.objects.get().chosen_side == "second"
+
+
 def test_a_lost_connection_loses_no_vote(open_page, campaign, live_site):
     page = join(open_page, campaign)
     first = lease_on(page)
