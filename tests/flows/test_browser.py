@@ -171,3 +171,16 @@ def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, resear
     assert Vote.objects.filter(number=1).count() == 1
     watcher.get_by_role("button", name="Resume").click()
     expect(page.locator(".option").first).to_be_visible()
+
+
+def test_a_link_is_copied_also_without_https(open_page, campaign, researcher):
+    page = open_page()
+    # As browsers have it on a page that comes by http from another machine.
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined });")
+    page.goto(sign_in_path(researcher))
+    page.goto(campaign.get_absolute_url())
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    page.evaluate("document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))")
+    page.locator("#pasted").press("Control+v")
+    expect(page.locator("#pasted")).to_have_value(re.compile(rf"{invitation_path(campaign)}$"))
