@@ -4,27 +4,19 @@
 // Without scripts there is no button that does nothing.
 document.documentElement.classList.add("scripted");
 
+// Copied in the older way: the newer one is missing on a page without https.
 document.querySelectorAll("[data-copy]").forEach((button) => {
-  button.addEventListener("click", async () => {
-    const field = document.getElementById(button.dataset.copy);
-    field.select();
-    await navigator.clipboard.writeText(field.value);
-    button.textContent = "Copied";
+  button.addEventListener("click", () => {
+    document.getElementById(button.dataset.copy).select();
+    button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
 });
 
-document.addEventListener("click", async (event) => {
+document.addEventListener("click", (event) => {
   const copier = event.target.closest(".copy-code");
   if (!copier) return;
-  const code = document.querySelector("code.completion");
-  window.getSelection().selectAllChildren(code);
-  let told = copier.dataset.selected;
-  try {
-    await navigator.clipboard.writeText(code.textContent);
-    told = copier.dataset.copied;
-  } catch {
-    // No clipboard, as on a page without https, or nobody allows it: what is selected can be copied as anywhere.
-  }
-  copier.nextElementSibling.textContent = told;
+  window.getSelection().selectAllChildren(document.querySelector("code.completion"));
+  // What is selected can be copied as anywhere.
+  copier.nextElementSibling.textContent = document.execCommand("copy") ? copier.dataset.copied : copier.dataset.selected;
 });

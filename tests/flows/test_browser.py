@@ -96,6 +96,19 @@ def test_a_choice_can_be_undone_until_it_is_sent(open_page, researcher):
     assert vote.elapsed_ms < 10_000
 
 
+def test_a_choice_that_waits_is_sent_although_the_connection_was_lost_meanwhile(open_page, researcher, live_site):
+    config = make_config(judges=[{"question": "Which is darker?", "votes": 1}])
+    page = join(open_page, make_campaign(researcher, config=config, undo=True))
+    lease = lease_on(page)
+    page.wait_for_timeout(600)
+    page.keyboard.press("2")
+    # The same pair comes once more, in new elements.
+    with page.expect_websocket():
+        live_site.drop_connections()
+    wait_for_another_pair(page, lease)
+    assert Vote.objects.get().chosen_side == "second"
+
+
 def test_a_lost_connection_loses_no_vote(open_page, campaign, live_site):
     page = join(open_page, campaign)
     first = lease_on(page)
@@ -133,11 +146,18 @@ def test_where_no_socket_opens_the_page_votes_by_post(open_page, campaign):
     page = open_page(invitation_path(campaign))
     page.add_init_script("window.WebSocket = class extends EventTarget { readyState = 0; send() {} close() {} };")
     page.get_by_role("button", name="Start").click()
-    page.wait_for_selector("html[data-socket=none]")
     first = lease_on(page)
+    page.wait_for_timeout(300)
+    # Before the page gives up on its socket.
     page.keyboard.press("ArrowRight")
     wait_for_another_pair(page, first)
-    assert str(Vote.objects.get().key) == first
+    vote = Vote.objects.get()
+    assert str(vote.key) == first
+    assert vote.elapsed_ms < 4_000
+    # The next pages know.
+    page.wait_for_selector("html[data-socket=none]", timeout=3_000)
+    press_and_wait(page, "ArrowRight")
+    assert Vote.objects.count() == 2
 
 
 def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, researcher):
@@ -151,3 +171,16 @@ def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, resear
     assert Vote.objects.filter(number=1).count() == 1
     watcher.get_by_role("button", name="Resume").click()
     expect(page.locator(".option").first).to_be_visible()
+
+
+def test_a_link_is_copied_also_without_https(open_page, campaign, researcher):
+    page = open_page()
+    # As browsers have it on a page that comes by http from another machine.
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined });")
+    page.goto(sign_in_path(researcher))
+    page.goto(campaign.get_absolute_url())
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    page.evaluate("document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))")
+    page.locator("#pasted").press("Control+v")
+    expect(page.locator("#pasted")).to_have_value(re.compile(rf"{invitation_path(campaign)}$"))

@@ -6,6 +6,7 @@
 const ANSWER_WITHIN_MS = 6000;
 const LONGEST_PATIENCE_MS = 60000;
 const SOCKET_PATIENCE_MS = 5000;
+const NO_SOCKET = "prefmh-no-socket";
 const RELOAD_MS = 4000;
 // Of thousands of pages, a few hundred a second come back to a server that was started again.
 const LONGEST_PAUSE_MS = 16000;
@@ -86,6 +87,7 @@ document.addEventListener("htmx:wsConnecting", () => {
 
 document.addEventListener("htmx:wsOpen", (event) => {
   everOpened = true;
+  window.sessionStorage.removeItem(NO_SOCKET);
   socketWrapper = event.detail.socketWrapper;
   say("");
   if (!unanswered) {
@@ -108,11 +110,14 @@ document.addEventListener("htmx:wsClose", (event) => {
   else if (everOpened) sayLost();
 });
 
-// Where sockets are blocked, the form posts like any other and a waiting page asks again from time to time.
+// Where sockets are blocked, the form posts like any other and a waiting page asks again from time to time. The next page
+// posts at once.
 setTimeout(() => {
   if (everOpened) return;
   withoutSocket = true;
-  delete form.dataset.busy;
+  window.sessionStorage.setItem(NO_SOCKET, "1");
   document.documentElement.dataset.socket = "none";
   if (!leaseKey()) setTimeout(() => window.location.reload(), RELOAD_MS);
-}, SOCKET_PATIENCE_MS);
+  // What was pressed meanwhile waits for the socket.
+  if (form.dataset.busy && !heldChoice) sendNow(form.querySelector("button.chosen"));
+}, window.sessionStorage.getItem(NO_SOCKET) ? 0 : SOCKET_PATIENCE_MS);
