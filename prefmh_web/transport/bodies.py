@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
-from django.db import close_old_connections, connections
+from django.db import close_old_connections, connection, connections
 from django.http import HttpResponse, StreamingHttpResponse, parse_cookie
 from django.utils.module_loading import import_string
 
@@ -167,7 +167,8 @@ class _Download(StreamingHttpResponse):
 def stream(make: Callable[[], Iterator[str | bytes]], content_type: str) -> StreamingHttpResponse:
     """Return a download of what `make()` yields, drawn out of the way of people who vote."""
     # The request lasts as long as its download does, and its own connection would be held as long.
-    close_old_connections()
+    if not connection.in_atomic_block:
+        close_old_connections()
     return _Download(_in_own_thread(make), content_type)
 
 
