@@ -202,10 +202,8 @@ def test_a_setup_and_its_preview_by_keyboard_alone(open_page, researcher):
     assert Campaign.objects.get().config_data["space"]["kind"] == "images"
     page.locator("#first-pair").get_by_text("Which is calmer?").wait_for()
     page.locator("#first-pair img").nth(1).wait_for()
-    shown = page.locator("#first-pair .reading").first
     # On a busy machine the pictures come later than their places.
-    shown.wait_for()
-    assert shown.bounding_box()["height"] > 100
+    page.wait_for_function("document.querySelector('#first-pair .reading')?.getBoundingClientRect().height > 100")
 
     keyboard.press("Vote as a participant would", then="Nothing is stored")
     # The button that begins has the focus already.
