@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.frozen import space_of
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, ModelUsage, State, Vote
 from prefmh_web.campaigns.monitoring.judging import Share
 from prefmh_web.tasks import sweep
@@ -25,8 +26,8 @@ from tests.flows.test_model_costs import (
     vote_on_all,
 )
 from tests.security.world import browser_of
-from tests.support.campaigns import live_page, started_now, swept
-from tests.support.models import status
+from tests.support.campaigns import live_page, make_config, started_now, swept
+from tests.support.models import chat_reply, status
 
 __all__ = ["endpoint", "script"]
 
@@ -165,6 +166,24 @@ def test_a_try_that_a_worker_left_is_taken_up_again(researcher, endpoint, script
     trial.refresh_from_db()
     assert trial.status == JudgeTrial.Status.DONE
     assert trial.requests == 12 + 8
+
+
+def test_both_texts_of_a_pair_are_of_one_prompt_and_with_its_source(researcher, endpoint, script, idle_tasks):
+    script.answer = lambda body: chat_reply("A")
+    campaign = draft(researcher, by_model())
+    space = {"kind": "texts", "scenarios": [0, 1, 2]}
+    changed = make_config(space=space, kernel={"kind": "independent"}, judges=[by_model()], chains=4, steps=3)
+    Campaign.objects.filter(pk=campaign.pk).update(config_data=campaign.config_data | changed)
+    tried = try_it(browser_of(researcher), campaign, idle_tasks, pairs=6).context["tried"]
+    campaign.refresh_from_db()
+    config, found = campaign.config, []
+    for pair in tried["pairs"]:
+        one, other = ((space_of(campaign).decode(row.code), row.index) for row in pair["states"])
+        assert one[0] != other[0]
+        assert one[0].prompt == other[0].prompt
+        assert {config.target_of(index % config.chains_at_most) for _, index in (one, other)} == {one[0].prompt}
+        found.append(one[0].prompt)
+    assert len(set(found)) == 3
 
 
 def test_a_try_that_fails_says_why_and_goes_on_with_what_is_missing(researcher, endpoint, script, idle_tasks):

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -266,18 +268,24 @@ def _pairs_of_list(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
 
 
 def _pairs_of_starts(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
-    """Return the starts of chains two by two; where both are the same, one with what its chain proposes first."""
-    plan = plan_of(campaign)
-    starts = sampler.begin_many(plan, range(2 * wanted))
-    states = [[starts[2 * pair].state, starts[2 * pair + 1].state] for pair in range(wanted)]
-    for pair, both in enumerate(states):
-        if both[0] == both[1]:
-            both[1] = sampler.ask(plan, starts[2 * pair]).proposal
-    drawing.prepare_pictures(campaign, [state for pair in states for state in pair])
-    return [
-        [objects.starting(campaign, 2 * number + which, state) for which, state in enumerate(pair)]
-        for number, pair in enumerate(states)
-    ]
+    """Return what two chains of one prompt start at, for each pair; where both are the same, one with what its chain
+    proposes first.
+    """
+    plan, config = plan_of(campaign), campaign.config
+    chains = config.chains_at_most
+    # Numbers of no chains, each so many after one of its prompt.
+    further = next(
+        n for n in count(chains, chains) if all(config.target_of(n + c) == config.target_of(c) for c in range(chains))
+    )
+    numbers = [pair % chains + further * (2 * pair + which) for pair in range(wanted) for which in (1, 2)]
+    starts = sampler.begin_many(plan, numbers)
+    states = [start.state for start in starts]
+    for first in range(0, len(states), 2):
+        if states[first] == states[first + 1]:
+            states[first + 1] = sampler.ask(plan, starts[first]).proposal
+    drawing.prepare_pictures(campaign, states)
+    rows = list(map(partial(objects.starting, campaign), numbers, states))
+    return list(zip(rows[::2], rows[1::2], strict=True))
 
 
 _LARGEST_SEED = 2**31
