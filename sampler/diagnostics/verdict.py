@@ -311,8 +311,9 @@ def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Conver
         named = differs.replace("_", " ")
         # Of what is just above the limit, so many digits that it reads so.
         digits = 3 if round(worst, 3) > MAX_R_HAT else 6
-        size = f"is {worst:.{digits}f}, above {MAX_R_HAT}" if math.isfinite(worst) else "is infinite"
-        because = f"R-hat of “{named}” {size} and more than chance explains: chains have been in different places."
+        above = f"is {worst:.{digits}f}, above {MAX_R_HAT} and more than chance explains"
+        size = above if math.isfinite(worst) else "is infinite"
+        because = f"R-hat of “{named}” {size}: chains have been in different places."
         return ConvergenceVerdict(DISAGREE, because, *figures)
     if effective < MIN_EFFECTIVE:
         because = f"{said}; it takes {MIN_EFFECTIVE}."
