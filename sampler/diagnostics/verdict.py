@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.chains import MIN_DRAWS, Convergence, bulk_ess, by_target, percent
+from sampler.diagnostics.chains import Convergence, bulk_ess, by_target, percent
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -178,6 +178,8 @@ TOO_FEW = "too few independent draws yet"
 NO_SIGN = "no sign against convergence"
 NOT_JUDGED = "cannot be judged"
 
+# Of fewer, half chains have so few draws that chance alone makes R-hat large, or infinite.
+_MIN_STEPS = 20
 # How often chains of one distribution are said to disagree: many short ones come to an R-hat above 1.01 by chance.
 _FALSE_ALARMS = 0.01
 # With fewer, nobody can tell how many votes are missing.
@@ -283,10 +285,10 @@ def _too_short(chains: Sequence[ChainPath]) -> str:
     if not chains:
         return "No step of the sampling phase is decided."
     for target in dict.fromkeys(each.target for each in chains):
-        long = sum(len(each.objects) >= MIN_DRAWS for each in chains if each.target == target)
+        long = sum(len(each.objects) >= _MIN_STEPS for each in chains if each.target == target)
         if long < MIN_CHAINS:
             few = "no chain has" if not long else "one chain has" if long == 1 else f"{long} chains have"
-            return f"It takes {MIN_CHAINS} chains{_of(target)} with {MIN_DRAWS} sampling steps each; {few} them."
+            return f"It takes {MIN_CHAINS} chains{_of(target)} with {_MIN_STEPS} sampling steps each; {few} them."
     return ""
 
 

@@ -168,8 +168,13 @@ def test_just_beyond_a_limit_the_figures_say_so(seed, because, advice):
     ("drawn", "why"),
     [
         (np.zeros((0, 10), dtype=int), "No step of the sampling phase is decided."),
-        (np.arange(30).reshape(3, 10) % 5, "It takes 4 chains with 4 sampling steps each; 3 chains have them."),
-        (np.zeros((4, 10), dtype=int), "The chains have not moved."),
+        (np.arange(60).reshape(3, 20) % 5, "It takes 4 chains with 20 sampling steps each; 3 chains have them."),
+        # Each stays where it is, which so soon says nothing.
+        (
+            np.repeat([[0], [1], [2], [3]], 19, axis=1),
+            "It takes 4 chains with 20 sampling steps each; no chain has them.",
+        ),
+        (np.zeros((4, 20), dtype=int), "The chains have not moved."),
     ],
 )
 def test_what_cannot_be_judged_says_why(drawn, why):
