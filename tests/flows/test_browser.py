@@ -147,9 +147,11 @@ def test_where_no_socket_opens_the_page_votes_by_post(open_page, campaign):
     page.add_init_script("window.WebSocket = class extends EventTarget { readyState = 0; send() {} close() {} };")
     page.get_by_role("button", name="Start").click()
     first = lease_on(page)
-    page.wait_for_timeout(300)
+    page.wait_for_load_state()
+    page.wait_for_timeout(1_000)
     # Before the page gives up on its socket.
     page.keyboard.press("ArrowRight")
+    expect(page.locator("button.chosen")).to_be_visible()
     wait_for_another_pair(page, first)
     vote = Vote.objects.get()
     assert str(vote.key) == first
