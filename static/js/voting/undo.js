@@ -32,7 +32,7 @@ function hold(submitter) {
 function sendNow(submitter) {
   delete form.dataset.busy;
   sendsHeld = true;
-  submitter.click();
+  submitter?.click();
   sendsHeld = false;
 }
 
